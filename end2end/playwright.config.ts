@@ -1,26 +1,27 @@
-// How the browser tests run. Each test starts a console and Redis servers of its own (see tests/fixtures.ts), so there
-// is no web server here.
+// Configuration of the browser tests. Each test starts its own console and Redis servers (see
+// tests/fixtures.ts), so no web server is configured here.
 import { existsSync } from 'node:fs';
 import { defineConfig } from '@playwright/test';
 
 const { CARGO_TARGET_DIR, CI, LOCKKEEPER_CHROMIUM, LOCKKEEPER_MEASURE, LOCKKEEPER_RELEASE, LOCKKEEPER_URL } = process.env;
 const target = CARGO_TARGET_DIR ?? '../target';
 
-// The distribution's browser; without it, the one that `playwright install chromium` downloads.
+// The browser of the distribution, or the one that `playwright install chromium` downloads.
 const chromium = [LOCKKEEPER_CHROMIUM, '/usr/bin/chromium'].find((path) => path && existsSync(path));
-const root = process.getuid?.() === 0;
+const isRoot = process.getuid?.() === 0;
 
 export default defineConfig({
   forbidOnly: !!CI,
   fullyParallel: true,
-  // What is measured is measured alone.
+  // Measurements run alone, because a test beside them would change their results.
   workers: LOCKKEEPER_MEASURE ? 1 : 2,
   retries: 0,
-  // As much as a machine needs that is five times slower.
+  // Sufficient for a machine five times slower than a development machine.
   timeout: 240_000,
   expect: {
     timeout: 30_000,
-    // Another build of the browser draws letters a little differently; a column that is gone is far more than that.
+    // Text rendering differs slightly between browser builds; a missing column exceeds this
+    // tolerance by far.
     toHaveScreenshot: { maxDiffPixelRatio: 0.002, threshold: 0.3, animations: 'disabled', caret: 'hide', scale: 'css' },
   },
   snapshotPathTemplate: 'pictures/{arg}{ext}',
@@ -28,8 +29,8 @@ export default defineConfig({
   reporter: [[process.stdout.isTTY ? 'line' : 'list'], ['json', { outputFile: `${target}/test-results/end2end.json` }]],
   use: {
     browserName: 'chromium',
-    // Letters in shades of grey, unhinted: pictures of them are alike on most machines.
-    launchOptions: { executablePath: chromium, args: ['--disable-lcd-text', '--font-render-hinting=none', ...(root ? ['--no-sandbox'] : [])] },
+    // Grayscale and unhinted text looks nearly the same on most machines.
+    launchOptions: { executablePath: chromium, args: ['--disable-lcd-text', '--font-render-hinting=none', ...(isRoot ? ['--no-sandbox'] : [])] },
     viewport: { width: 1280, height: 800 },
     locale: 'en-GB',
     timezoneId: 'UTC',
@@ -37,13 +38,20 @@ export default defineConfig({
     screenshot: 'only-on-failure',
   },
   projects: LOCKKEEPER_URL
-    ? // pictures of a running demo, see scripts/screenshots.sh
-      [{ name: 'screenshots', testDir: '.', testMatch: 'screenshots.ts', use: { baseURL: LOCKKEEPER_URL } }]
+    ? // screenshots of the documentation, taken by scripts/screenshots.sh
+      [{ name: 'docs-screenshots', testDir: '.', testMatch: 'docs_screenshots.ts', use: { baseURL: LOCKKEEPER_URL } }]
     : LOCKKEEPER_MEASURE
-      ? // figures, not tests: `make measure-ui`
+      ? // measurements, run by `make bench-ui`
         [{ name: 'measure', testDir: 'measure', testMatch: '*.ts', use: { trace: 'off', screenshot: 'off' } }]
       : LOCKKEEPER_RELEASE
-        ? // the executable that is shipped: `make test-release`
-          [{ name: 'release', testDir: 'tests', testMatch: /(bulk|bundles|demo|dialogs|every_page|languages|no_kit|other_version|parts|search|shortcuts|watch_a_lock)\.spec\.ts$/ }]
-        : [{ name: 'stories', testDir: 'tests', testIgnore: 'no_kit.spec.ts' }],
+        ? // tests of the release binary, run by `make test-release`
+          [
+            {
+              name: 'release',
+              testDir: 'tests',
+              testMatch:
+                /(bulk_release|grouping|demo|dialogs|every_page|languages|release_build|version_change|lazy_loading|search|shortcuts|lock_list)\.spec\.ts$/,
+            },
+          ]
+        : [{ name: 'browser', testDir: 'tests', testIgnore: 'release_build.spec.ts' }],
 });

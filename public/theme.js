@@ -1,13 +1,14 @@
-// Runs before the first paint, so that a chosen theme or density never flashes (`ui/preferences.rs`). A file of its own, because the page allows no inline script.
+// Applies the stored theme and density before the first paint, to avoid a flash (`ui/preferences.rs`).
+// It is a separate file because the Content-Security-Policy permits no inline scripts.
 (function () {
   try {
-    var chosen = localStorage.getItem("lockkeeper.theme");
-    if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;
+    var theme = localStorage.getItem("lockkeeper.theme");
+    if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
     if (localStorage.getItem("lockkeeper.density") === "dense") document.documentElement.dataset.density = "dense";
   } catch (_) {
-    // Storage is switched off: the system's preference decides.
+    // Storage is disabled: the preference of the system applies.
   }
-  // The page's program could not be loaded or started: what the server painted can be read, and nothing else works.
+  // Shows a notice if the WebAssembly program cannot be loaded or started. The page rendered by the server stays readable.
   addEventListener("unhandledrejection", function (event) {
     var broken = document.getElementById("broken");
     if (broken && /WebAssembly|wasm|import|fetch/i.test(String(event.reason))) broken.hidden = false;

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Builds both halves of the console for development and shows the demo: `scripts/demo.sh [ARGUMENTS]`. It does what
-# `cargo-leptos build` does, without it: on a new machine cargo-leptos takes longer to build than the console.
+# Builds server and browser half for development and runs the demo: `scripts/demo.sh [ARGUMENTS]`.
+# It does the steps of `cargo-leptos build` without cargo-leptos, which takes longer to build on a
+# new machine than the console.
 set -euo pipefail
 "$(dirname "$0")/setup.sh" demo
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/env.sh"
 cd "$repo"
 
-# where the server looks for it, wherever cargo builds
+# The server reads the site from here, independent of CARGO_TARGET_DIR.
 site=$repo/target/site
 browser_half() {
     cargo build --lib --features hydrate --target wasm32-unknown-unknown --target-dir "$target/front"
@@ -17,12 +18,13 @@ browser_half() {
     cp -r public/. "$site/"
 }
 
-# A release is cut into parts and compressed: nothing of it may stay beside what is built now.
+# A release build leaves chunks and compressed files here, which the server would serve instead of
+# the new ones.
 rm -rf "$site"
 mkdir -p "$site/pkg"
-# Each half ends with one large crate, which keeps one core busy: they are built at the same time.
+# Both halves are built at the same time: each ends with one large crate that uses a single core.
 browser_half &
-browser=$!
+browser_build=$!
 cargo build --bin lockkeeper --features "$features"
-wait $browser
+wait $browser_build
 exec "$target/debug/lockkeeper" demo "$@"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Takes the pictures of the documentation: starts the demo on a free port and lets Playwright visit it.
+# Takes the screenshots of the documentation: starts the demo on a free port and runs
+# end2end/docs_screenshots.ts against it.
 set -euo pipefail
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/env.sh"
@@ -18,10 +19,10 @@ trap 'kill $demo 2>/dev/null; wait $demo 2>/dev/null || true' EXIT
 
 for _ in {1..60}; do
     kill -0 $demo 2>/dev/null || break
-    grep -qF "$url" "$log" && ready=yes && break
+    grep -qF "$url" "$log" && is_ready=yes && break
     sleep 0.5
 done
-[ "${ready:-}" ] || { tail -n 20 "$log" >&2 && fail "the demo did not start (log: $log)."; }
+[ "${is_ready:-}" ] || { tail -n 20 "$log" >&2 && fail "The demo did not start (log: $log)."; }
 
-mkdir -p .github/pictures
-LOCKKEEPER_URL=$url LOCKKEEPER_PICTURES=$repo/.github/pictures npm run --silent end2end -- --project screenshots
+mkdir -p docs/pictures
+LOCKKEEPER_URL=$url LOCKKEEPER_SCREENSHOTS=$repo/docs/pictures npm run --silent end2end -- --project docs-screenshots

@@ -1,8 +1,8 @@
-//! Reads the command line and hands over.
+//! Entry point: runs the command line.
 
 use std::process::ExitCode;
 
-// A seventh less processor time per act than with the allocator of the system.
+// An operation takes 14 % less CPU time than with the system allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

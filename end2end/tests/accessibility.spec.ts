@@ -1,18 +1,18 @@
-// What assistive technology finds on the pages: their outline, the names of tables, dialogs and charts; and pages that are zoomed,
-// printed, or shown in somebody's own colours.
-import { closeDialog, everyState, sticksOut } from './everywhere';
-import { expect, lockPath, open, take, test } from './fixtures';
+// Accessibility: the outline of pages, the accessible names of tables, dialogs and charts, and
+// pages that are zoomed, printed or shown in forced colours.
+import { acquireLock, expect, lockPath, open, test } from './fixtures';
+import { closeDialog, horizontalOverflow, startLocksInEveryState } from './page_tour';
 
 const PAGES = ['/', '/owners', '/nodes', '/waits', '/mine', '/audit', '/help', '/nowhere'];
 
-test('a page has the same outline everywhere, and one main heading', async ({ page, lab, complaints }) => {
-  complaints.expect(/status of 404/);
-  const nodes = await lab.nodes(1);
-  const console = await lab.console({ name: 'jobs', nodes });
+test('every page has the same outline and one main heading', async ({ page, servers, browserErrors }) => {
+  browserErrors.allow(/status of 404/);
+  const nodes = await servers.startNodes(1);
+  const console = await servers.startConsole({ name: 'jobs', nodes });
   for (const path of PAGES) {
     await open(page, console, path);
     await expect(page.locator('body')).toMatchAriaSnapshot(`
-      - link "Skip to the content"
+      - link "Skip to content"
       - banner:
         - link "Lockkeeper"
         - navigation "Pages":
@@ -20,7 +20,7 @@ test('a page has the same outline everywhere, and one main heading', async ({ pa
           - link "Owners"
           - link "Nodes"
           - link "Waits"
-          - link "Mine"
+          - link "My locks"
           - link "Audit"
         - button "Settings"
       - main
@@ -32,18 +32,18 @@ test('a page has the same outline everywhere, and one main heading', async ({ pa
   }
 });
 
-test('a screen reader hears what each table, dialog and chart is', async ({ page, lab }) => {
-  const { console, nodes } = await everyState(lab);
+test('every table, dialog and chart has an accessible name', async ({ page, servers }) => {
+  const { console, nodes } = await startLocksInEveryState(servers);
   await open(page, console, '/?sort=key');
   const table = page.getByRole('table', { name: 'Locks' });
-  // The rows that are there, not only those that are drawn, and the header.
+  // All rows and the header are counted, not only the rendered ones.
   await expect(table).toHaveAttribute('aria-rowcount', '5');
   await expect(table).toMatchAriaSnapshot(`
     - table "Locks":
       - rowgroup:
         - row:
-          - columnheader "Select all that are shown":
-            - checkbox "Select all that are shown"
+          - columnheader "Select all shown":
+            - checkbox "Select all shown"
           - columnheader "Verdict"
           - columnheader "Lock"
           - columnheader "Owner"
@@ -57,15 +57,15 @@ test('a screen reader hears what each table, dialog and chart is', async ({ page
   await expect(split.getByRole('checkbox')).toHaveAccessibleName('Select lock:split');
 
   await open(page, console, lockPath('orders', 'lock:held'));
-  await expect(page.getByRole('region', { name: 'What each node answers' }).getByRole('table')).toBeVisible();
+  await expect(page.getByRole('region', { name: 'State per node' }).getByRole('table')).toBeVisible();
   const chart = page.getByRole('img', { name: 'Lease over time' });
   await expect(chart).toHaveAccessibleDescription(/left/);
-  await expect(page.getByRole('region', { name: 'History' }).getByRole('list', { name: 'Holds, the latest first' })).toBeVisible();
+  await expect(page.getByRole('region', { name: 'History' }).getByRole('list', { name: 'Holds, newest first' })).toBeVisible();
   await page.getByRole('button', { name: 'Force release…' }).click();
   await expect(page.getByRole('dialog')).toHaveAccessibleName(/^Release lock:held on 3 nodes of orders \(production\)\?/);
   await closeDialog(page);
 
-  // A format that says who it is.
+  // Redisson's format names the owner.
   for (const { redis } of nodes) await redis.hset('lock:thread', '6d1f5a0e-1c3b-4d2a-9f00-0123456789ab:1', 1);
   await open(page, console, '/owners');
   await expect(page.getByRole('table', { name: 'Owners' })).toBeVisible();
@@ -76,25 +76,25 @@ test('a screen reader hears what each table, dialog and chart is', async ({ page
   await expect(page.getByRole('dialog', { name: 'Acquire a lock' })).toBeVisible();
   await closeDialog(page);
   await page.keyboard.press('Control+k');
-  await expect(page.getByRole('dialog', { name: 'Go to, find, do' }).getByRole('listbox', { name: 'Results' })).toBeVisible();
+  await expect(page.getByRole('dialog', { name: 'Command palette' }).getByRole('listbox', { name: 'Results' })).toBeVisible();
 });
 
-test('the keyboard reaches the content at once, and every control shows where it is', async ({ page, lab }) => {
-  const nodes = await lab.nodes(1);
-  const console = await lab.console({ name: 'jobs', nodes });
-  await take(nodes, 'lock:a', 'token', 60_000);
+test('the first tab stop is a link that moves the focus to the content', async ({ page, servers }) => {
+  const nodes = await servers.startNodes(1);
+  const console = await servers.startConsole({ name: 'jobs', nodes });
+  await acquireLock(nodes, 'lock:a', 'token', 60_000);
   await open(page, console);
   await page.keyboard.press('Tab');
-  const skip = page.getByRole('link', { name: 'Skip to the content' });
+  const skip = page.getByRole('link', { name: 'Skip to content' });
   await expect(skip).toBeFocused();
   await expect(skip).toBeInViewport();
   await page.keyboard.press('Enter');
   await expect(page.getByRole('main')).toBeFocused();
 });
 
-test('the chosen theme is there before the first paint and is remembered', async ({ page, lab }) => {
-  const nodes = await lab.nodes(1);
-  const console = await lab.console({ name: 'jobs', nodes });
+test('the selected theme is stored and applied before the first paint', async ({ page, servers }) => {
+  const nodes = await servers.startNodes(1);
+  const console = await servers.startConsole({ name: 'jobs', nodes });
   await open(page, console);
   const settings = page.getByRole('button', { name: 'Settings' });
   await settings.click();
@@ -111,17 +111,17 @@ test('the chosen theme is there before the first paint and is remembered', async
 test.describe('zoomed to 200 %', () => {
   test.use({ viewport: { width: 720, height: 450 }, deviceScaleFactor: 2 });
 
-  test('every page still fits, and a lock can be released', async ({ page, lab, complaints }) => {
-    complaints.expect(/status of 404/);
-    const { console, nodes } = await everyState(lab);
+  test('no page scrolls sideways, and a lock can be released', async ({ page, servers, browserErrors }) => {
+    browserErrors.allow(/status of 404/);
+    const { console, nodes } = await startLocksInEveryState(servers);
     for (const path of [...PAGES, lockPath('orders', 'lock:split')]) {
       await open(page, console, path);
-      expect(await sticksOut(page), `${path} scrolls sideways`).toBeLessThanOrEqual(0);
+      expect(await horizontalOverflow(page), `${path} scrolls sideways`).toBeLessThanOrEqual(0);
     }
     await open(page, console, lockPath('orders', 'lock:no-expiry'));
     await page.getByRole('button', { name: 'Force release…' }).click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('Reason').fill('nobody needs it');
+    await dialog.getByLabel('Reason').fill('no longer needed');
     await dialog.getByLabel("Type the lock's name to confirm").fill('lock:no-expiry');
     const release = dialog.getByRole('button', { name: 'Release', exact: true });
     await release.scrollIntoViewIfNeeded();
@@ -132,19 +132,19 @@ test.describe('zoomed to 200 %', () => {
   });
 });
 
-test('on paper there is the list and nothing to press, and somebody’s own colours hide nothing', async ({ page, lab }) => {
-  const { console } = await everyState(lab);
+test('the printed lock list has no controls, and forced colours hide nothing', async ({ page, servers }) => {
+  const { console } = await startLocksInEveryState(servers);
   await open(page, console);
   await page.emulateMedia({ media: 'print' });
-  // A sheet of A4 at 96 pixels an inch, without its margins.
+  // A4 portrait at 96 pixels per inch, without margins.
   await page.setViewportSize({ width: 717, height: 1046 });
   await expect(page.getByRole('navigation', { name: 'Pages' })).toBeHidden();
   await expect(page.getByRole('main').locator('button:visible:not(th button)')).toHaveCount(0);
   for (const name of ['lock:held', 'lock:no-expiry', 'lock:partial', 'lock:split']) {
     await expect(page.getByRole('link', { name, exact: true })).toBeVisible();
   }
-  expect(await sticksOut(page)).toBeLessThanOrEqual(0);
-  // Turned round there is room for columns, whose headings say what they are.
+  expect(await horizontalOverflow(page)).toBeLessThanOrEqual(0);
+  // A4 landscape is wide enough for columns with headings.
   await page.setViewportSize({ width: 1046, height: 717 });
   for (const heading of ['Verdict', 'Owner', 'Lease']) {
     await expect(page.getByRole('columnheader', { name: heading }).getByText(heading)).toBeVisible();

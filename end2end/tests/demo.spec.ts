@@ -1,127 +1,127 @@
-// Somebody clicks through the demo, whose locks change all the time: whatever the browser fetches later is drawn where it belongs, and
-// nothing stops working.
+// The demo, whose locks change all the time: chunks that are loaded on demand hydrate while rows
+// change, and the page keeps working.
 import type { Page } from '@playwright/test';
-import { closeDialog } from './everywhere';
-import { expect, isLive, row, test } from './fixtures';
+import { expect, row, test, waitUntilLive } from './fixtures';
+import { closeDialog } from './page_tour';
 
 const grouping = (page: Page) => page.getByRole('navigation', { name: 'Group by' });
-const bundles = (page: Page) => page.locator('#bundle-rows .bundle-link');
+const buckets = (page: Page) => page.locator('#bucket-rows .bucket-link');
 const dialog = (page: Page) => page.getByRole('dialog');
 
-/** The pages by their links, and what each is called. */
-const PAGES = ['Owners', 'Nodes', 'Waits', 'Mine', 'Audit'];
+/** The links to the pages. */
+const PAGES = { Owners: '/owners', Nodes: '/nodes', Waits: '/waits', 'My locks': '/mine', Audit: '/audit' };
 
-/** The page goes on: it says so itself, and it hears of changes. */
-async function works(page: Page) {
+/** Checks that the page has not crashed and receives live updates. */
+async function expectWorking(page: Page) {
   await expect(page.locator('#broken')).toBeHidden();
-  await isLive(page);
+  await waitUntilLive(page);
 }
 
 for (const by of ['prefix', 'owner', 'group']) {
-  test(`in the demo locks are grouped by ${by} and not grouped again, while they change`, async ({ page, lab }) => {
-    const url = await lab.demo();
+  test(`locks can be grouped by ${by} and ungrouped while they change`, async ({ page, servers }) => {
+    const url = await servers.startDemo();
     await page.goto(url);
-    await isLive(page);
-    for (let time = 0; time < 2; time++) {
+    await waitUntilLive(page);
+    for (let attempt = 0; attempt < 2; attempt++) {
       await grouping(page).getByRole('link', { name: by, exact: true }).click();
-      await expect(page).toHaveURL(`${url}/?by=${by}`);
+      await expect(page).toHaveURL(`${url}/?group_by=${by}`);
       await expect(page.getByRole('table', { name: `Locks by ${by}` })).toBeVisible();
-      await expect(bundles(page).first()).toBeVisible();
-      // What it provides to its rows is its own.
-      const times = page.getByRole('button', { name: 'Times of day' });
+      await expect(buckets(page).first()).toBeVisible();
+      // The switch for absolute times affects the rows of the buckets too.
+      const times = page.getByRole('button', { name: 'Absolute times' });
       await times.click();
       await expect(times).toHaveAttribute('aria-pressed', 'true');
-      await expect(page.locator('#bundle-rows')).toContainText(/\d\d:\d\d:\d\d/);
+      await expect(page.locator('#bucket-rows')).toContainText(/\d\d:\d\d:\d\d/);
       await times.click();
-      await works(page);
-      await grouping(page).getByRole('link', { name: 'nothing', exact: true }).click();
+      await expectWorking(page);
+      await grouping(page).getByRole('link', { name: 'none', exact: true }).click();
       await expect(row(page, 'lock:ledger:close')).toBeVisible();
-      await works(page);
+      await expectWorking(page);
     }
   });
 }
 
-test('in the demo every part that is fetched later is there when it is asked for', async ({ page, lab }) => {
-  // Some ten pages are loaded.
+test('every lazily loaded chunk loads on demand', async ({ page, servers }) => {
+  // About ten pages are loaded.
   test.slow();
-  const url = await lab.demo();
+  const url = await servers.startDemo();
   await page.goto(url);
-  await isLive(page);
+  await waitUntilLive(page);
 
-  // Dialogs, each the first one of a page that was just loaded, and once more.
-  const open = {
-    'the palette': () => page.getByRole('button', { name: 'Find' }).click(),
-    'the keys': () => page.keyboard.press('?'),
-    'the form to acquire': () => page.getByRole('button', { name: 'Acquire a lock' }).click(),
+  // Each dialog is opened twice, first on a page that was just loaded.
+  const dialogs = {
+    'command palette': () => page.getByRole('button', { name: 'Find' }).click(),
+    'keyboard shortcuts': () => page.keyboard.press('?'),
+    'acquire dialog': () => page.getByRole('button', { name: 'Acquire a lock' }).click(),
   };
-  for (const [what, ask] of Object.entries(open)) {
-    await test.step(what, async () => {
+  for (const [title, open] of Object.entries(dialogs)) {
+    await test.step(title, async () => {
       await page.goto(url);
-      await isLive(page);
-      for (let time = 0; time < 2; time++) {
-        await ask();
+      await waitUntilLive(page);
+      for (let attempt = 0; attempt < 2; attempt++) {
+        await open();
         await expect(dialog(page).getByRole('heading', { level: 2 }).first()).toBeAttached();
         await closeDialog(page);
-        await works(page);
+        await expectWorking(page);
       }
     });
   }
 
-  await test.step('the views that were saved', async () => {
+  await test.step('saved views', async () => {
     await page.goto(url);
-    await isLive(page);
+    await waitUntilLive(page);
     await page.getByText('Views', { exact: true }).click();
-    await page.getByLabel('Name of the view').fill('all');
+    await page.getByLabel('View name').fill('all');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await expect(page.getByRole('button', { name: 'all', exact: true })).toBeVisible();
-    await works(page);
+    await expectWorking(page);
   });
 
-  await test.step('the release of many', async () => {
+  await test.step('bulk release', async () => {
     await page.goto(url);
-    await isLive(page);
+    await waitUntilLive(page);
     await page.getByRole('checkbox', { name: 'Select lock:ledger:close', exact: true }).click();
     await page.getByRole('region', { name: 'Selected locks' }).getByRole('button', { name: 'Release…' }).click();
     await expect(dialog(page)).toContainText('would be released.');
     await closeDialog(page);
-    await works(page);
+    await expectWorking(page);
   });
 
-  await test.step('one lock and its release', async () => {
+  await test.step('lock and force release', async () => {
     await page.goto(url);
-    await isLive(page);
+    await waitUntilLive(page);
     await row(page, 'lock:ledger:close').getByRole('link', { name: 'lock:ledger:close', exact: true }).click();
     await expect(page.getByRole('heading', { level: 1, name: 'lock:ledger:close' })).toBeVisible();
     await page.getByRole('button', { name: 'Force release…' }).click();
     await expect(dialog(page).getByRole('button', { name: 'Cancel' })).toBeFocused();
     await closeDialog(page);
-    await works(page);
+    await expectWorking(page);
   });
 
-  for (const name of PAGES) {
+  for (const [name, path] of Object.entries(PAGES)) {
     await test.step(name, async () => {
       await page.getByRole('banner').getByRole('link', { name, exact: true }).click();
-      await expect(page).toHaveURL(`${url}/${name.toLowerCase()}`);
+      await expect(page).toHaveURL(url + path);
       await expect(page.getByRole('heading', { level: 1 })).toBeVisible();
-      await works(page);
+      await expectWorking(page);
     });
   }
 
   await test.step('help', async () => {
     await page.getByRole('contentinfo').getByRole('link', { name: 'Help' }).click();
     await expect(page.getByRole('heading', { level: 1 })).toBeVisible();
-    await works(page);
+    await expectWorking(page);
   });
 
-  await test.step('another language, and the parts in it', async () => {
+  await test.step('chunks in another language', async () => {
     await page.goto(url);
-    await isLive(page);
+    await waitUntilLive(page);
     await page.getByRole('button', { name: 'Settings' }).click();
     await page.getByRole('button', { name: '简体中文' }).click();
     await expect(page.locator('html')).toHaveAttribute('lang', 'zh-CN');
     await expect(page.getByText(/^实时，/)).toBeVisible();
     await page.getByRole('navigation', { name: '分组方式' }).getByRole('link', { name: '前缀', exact: true }).click();
-    await expect(bundles(page).first()).toBeVisible();
+    await expect(buckets(page).first()).toBeVisible();
     await page.keyboard.press('?');
     await expect(dialog(page).getByRole('table')).toBeVisible();
     await closeDialog(page);

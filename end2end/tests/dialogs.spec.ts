@@ -1,44 +1,48 @@
-// What happens to a person in the middle of a dialog: signed out, going back, another tab, odd names and owners.
+// Dialogs that are interrupted by a sign-out, the back button or another tab; dialogs for unusual
+// names; dialogs in small windows.
 import { createHash } from 'node:crypto';
 import type { Locator, Page } from '@playwright/test';
-import { closeDialog } from './everywhere';
-import { type Console, expect, isLive, lockPath, open, take, test } from './fixtures';
+import { acquireLock, type Console, expect, lockPath, open, test, waitUntilLive } from './fixtures';
+import { closeDialog } from './page_tour';
 
 const password = 'correct horse battery';
 const key = 'lock:invoice:1842';
 
 async function signIn(page: Page) {
-  await page.getByLabel('Name', { exact: true }).fill('otto');
+  await page.getByLabel('Username', { exact: true }).fill('otto');
   await page.getByLabel('Password').fill(password);
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await isLive(page);
+  await waitUntilLive(page);
 }
 
-/** Waits until the console's own picture shows this owner: who opens the page before sees the change happen. */
-async function sees(console: Console, token: string) {
-  const print = createHash('sha256').update(token).digest('hex').slice(0, 16);
+/**
+ * Waits until the console's index shows this owner, so that a page opened afterwards shows no
+ * change of the owner.
+ */
+async function waitUntilOwnerIs(console: Console, token: string) {
+  const fingerprint = createHash('sha256').update(token).digest('hex').slice(0, 16);
   await expect
     .poll(async () => {
       const { locks } = await (await fetch(`${console.url}/api/v1/locks`)).json();
       return locks[0]?.owner?.fingerprint;
     })
-    .toBe(print);
+    .toBe(fingerprint);
 }
 
-async function dialogOf(page: Page, console: Console, name: string | Buffer) {
+async function openReleaseDialog(page: Page, console: Console, name: string | Buffer) {
   await open(page, console, lockPath('orders', name));
   await page.getByRole('button', { name: 'Force release…' }).click();
   return page.getByRole('dialog');
 }
 
-test('who is signed out in the middle of a release finds reason and confirmation again', async ({ page, lab, complaints }) => {
-  complaints.expectRefusal('\\w+', 401);
-  const nodes = await lab.nodes(1);
-  const console = await lab.consoleFor([{ name: 'otto', password, role: 'operator' }], { name: 'orders', nodes, environment: 'production' });
-  await take(nodes, key, 'x'.repeat(32), 600_000);
+test('reason and confirmation survive a sign-out during a release', async ({ page, servers, browserErrors }) => {
+  browserErrors.allowFailedCall('\\w+', 401);
+  const nodes = await servers.startNodes(1);
+  const console = await servers.startConsoleWithUsers([{ name: 'otto', password, role: 'operator' }], { name: 'orders', nodes, environment: 'production' });
+  await acquireLock(nodes, key, 'x'.repeat(32), 600_000);
   await page.goto(console.url);
   await signIn(page);
-  const dialog = await dialogOf(page, console, key);
+  const dialog = await openReleaseDialog(page, console, key);
   await dialog.getByLabel('Reason').fill('the batch hangs');
   await dialog.getByLabel("Type the lock's name to confirm").fill(key);
   await page.context().clearCookies();
@@ -47,7 +51,7 @@ test('who is signed out in the middle of a release finds reason and confirmation
   await dialog.getByRole('link', { name: 'Sign in' }).click();
   await signIn(await opened);
   await page.reload();
-  await expect(dialog).toContainText('What you typed before is still here.');
+  await expect(dialog).toContainText('Your earlier input was restored.');
   await expect(dialog.getByLabel('Reason')).toHaveValue('the batch hangs');
   await expect(dialog.getByLabel("Type the lock's name to confirm")).toHaveValue(key);
   await dialog.getByRole('button', { name: 'Release', exact: true }).click();
@@ -56,27 +60,27 @@ test('who is signed out in the middle of a release finds reason and confirmation
   expect(await page.evaluate(() => Object.keys(sessionStorage).length)).toBe(0);
 });
 
-test('after another owner came meanwhile the reason is kept and the confirmation is not', async ({ page, lab }) => {
-  const nodes = await lab.nodes(1);
-  const console = await lab.console({ name: 'orders', nodes, environment: 'production' });
-  await take(nodes, key, 'x'.repeat(32), 600_000);
-  const dialog = await dialogOf(page, console, key);
+test('after a change of the owner the reason is restored and the confirmation is not', async ({ page, servers }) => {
+  const nodes = await servers.startNodes(1);
+  const console = await servers.startConsole({ name: 'orders', nodes, environment: 'production' });
+  await acquireLock(nodes, key, 'x'.repeat(32), 600_000);
+  const dialog = await openReleaseDialog(page, console, key);
   await dialog.getByLabel('Reason').fill('the batch hangs');
   await dialog.getByLabel("Type the lock's name to confirm").fill(key);
   await page.goto('about:blank');
-  await take(nodes, key, 'y'.repeat(32), 600_000);
-  await sees(console, 'y'.repeat(32));
+  await acquireLock(nodes, key, 'y'.repeat(32), 600_000);
+  await waitUntilOwnerIs(console, 'y'.repeat(32));
   await open(page, console, lockPath('orders', key));
-  await expect(dialog).toContainText('The owner has changed since you typed it');
+  await expect(dialog).toContainText('The owner has changed since you entered it');
   await expect(dialog.getByLabel('Reason')).toHaveValue('the batch hangs');
   await expect(dialog.getByLabel("Type the lock's name to confirm")).toHaveValue('');
   await expect(dialog.getByRole('button', { name: 'Release', exact: true })).toBeDisabled();
 });
 
-test('the way back closes the dialog, forgets what was typed, and stays on the page', async ({ page, lab }) => {
-  const nodes = await lab.nodes(1);
-  const console = await lab.console({ name: 'orders', nodes });
-  await take(nodes, key, 'x'.repeat(32), 600_000);
+test('the back button closes the dialog, discards its input and stays on the page', async ({ page, servers }) => {
+  const nodes = await servers.startNodes(1);
+  const console = await servers.startConsole({ name: 'orders', nodes });
+  await acquireLock(nodes, key, 'x'.repeat(32), 600_000);
   await open(page, console);
   await page.getByRole('link', { name: key }).click();
   await page.getByRole('button', { name: 'Force release…' }).click();
@@ -94,26 +98,26 @@ test('the way back closes the dialog, forgets what was typed, and stays on the p
   await expect(page).toHaveURL(`${console.url}/`);
 });
 
-test('of two tabs that release the same lock the second one says that it is gone', async ({ page, context, lab }) => {
-  const nodes = await lab.nodes(1);
-  const console = await lab.console({ name: 'orders', nodes });
-  await take(nodes, key, 'x'.repeat(32), 600_000);
-  const mine = await dialogOf(page, console, key);
-  await mine.getByLabel('Reason').fill('a test');
-  const beside = await context.newPage();
-  const theirs = await dialogOf(beside, console, key);
-  await theirs.getByLabel('Reason').fill('the same');
-  await theirs.getByRole('button', { name: 'Release', exact: true }).click();
-  await expect(theirs).toContainText('Released on its node');
+test('when two tabs release the same lock, the second one reports that it is already released', async ({ page, context, servers }) => {
+  const nodes = await servers.startNodes(1);
+  const console = await servers.startConsole({ name: 'orders', nodes });
+  await acquireLock(nodes, key, 'x'.repeat(32), 600_000);
+  const first = await openReleaseDialog(page, console, key);
+  await first.getByLabel('Reason').fill('a test');
+  const otherPage = await context.newPage();
+  const second = await openReleaseDialog(otherPage, console, key);
+  await second.getByLabel('Reason').fill('the same');
+  await second.getByRole('button', { name: 'Release', exact: true }).click();
+  await expect(second).toContainText('Released on its node');
   await page.bringToFront();
-  await expect(mine).toContainText(/It was gone .* ago, before its lease ended, and not by this dialog\./);
-  await expect(mine.getByRole('button', { name: 'Release', exact: true })).toBeDisabled();
+  await expect(first).toContainText(/The lock was released .* ago, before its lease ended and not by this dialog\./);
+  await expect(first.getByRole('button', { name: 'Release', exact: true })).toBeDisabled();
 });
 
-test('a form to acquire is filled again after a new sign-in', async ({ page, lab, complaints }) => {
-  complaints.expectRefusal('acquire', 401);
-  const nodes = await lab.nodes(1);
-  const console = await lab.consoleFor([{ name: 'otto', password, role: 'operator' }], { name: 'orders', nodes });
+test('the acquire dialog restores its input after a new sign-in', async ({ page, servers, browserErrors }) => {
+  browserErrors.allowFailedCall('acquire', 401);
+  const nodes = await servers.startNodes(1);
+  const console = await servers.startConsoleWithUsers([{ name: 'otto', password, role: 'operator' }], { name: 'orders', nodes });
   await page.goto(`${console.url}/mine`);
   await signIn(page);
   await page.getByRole('button', { name: 'Acquire a lock' }).click();
@@ -132,7 +136,7 @@ test('a form to acquire is filled again after a new sign-in', async ({ page, lab
   await expect(page.getByRole('article')).toContainText('lock:mine');
 });
 
-const odd: [string, string | Buffer][] = [
+const unusual: [string, string | Buffer][] = [
   ['ten thousand characters', `lock:${'x'.repeat(10_000)}:end`],
   ['text from right to left', 'lock:\u202etxt.exe'],
   ['emoji', 'lock:🔒👩‍👩‍👧'],
@@ -140,17 +144,17 @@ const odd: [string, string | Buffer][] = [
   ['markup', 'lock:<img src=x onerror="window.pwned=1">'],
 ];
 
-for (const [what, name] of odd) {
-  test(`a name and an owner with ${what} are shown as they are, and released after the owner was compared`, async ({ page, lab }) => {
-    const nodes = await lab.nodes(1);
-    const console = await lab.console({ name: 'orders', nodes, environment: 'production' });
-    // What is long is taken for data, not for an owner.
-    await take(nodes, name, name.length > 500 ? 'token' : name, 600_000);
-    const dialog = await dialogOf(page, console, name);
+for (const [kind, name] of unusual) {
+  test(`a name and an owner with ${kind} are displayed verbatim, and the lock can be released`, async ({ page, servers }) => {
+    const nodes = await servers.startNodes(1);
+    const console = await servers.startConsole({ name: 'orders', nodes, environment: 'production' });
+    // A long value is recognised as data, not as an owner.
+    await acquireLock(nodes, name, name.length > 500 ? 'token' : name, 600_000);
+    const dialog = await openReleaseDialog(page, console, name);
     await expect(page.getByText(/^Held by/)).toBeVisible();
-    const right = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-    expect(right).toBeLessThanOrEqual(0);
-    await dialog.getByLabel('Reason').fill(`because of ${what} 🔒 <b>`);
+    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    expect(overflow).toBeLessThanOrEqual(0);
+    await dialog.getByLabel('Reason').fill(`because of ${kind} 🔒 <b>`);
     const byName = dialog.getByLabel("Type the lock's name to confirm");
     const byOwner = dialog.getByLabel("Type the owner's fingerprint to confirm");
     await expect(byName.or(byOwner)).toBeVisible();
@@ -167,86 +171,86 @@ for (const [what, name] of odd) {
   });
 }
 
-/** Opens each dialog in turn and has it looked at; of those with an act, with the button that does it. */
-async function eachDialog(page: Page, console: Console, look: (where: string, dialog: Locator, action: Locator) => Promise<void>) {
+/** Opens each dialog in turn and calls `check` with the dialog and its main button. */
+async function forEachDialog(page: Page, console: Console, check: (where: string, dialog: Locator, action: Locator) => Promise<void>) {
   const dialog = page.getByRole('dialog');
   const button = (name: string) => dialog.getByRole('button', { name, exact: true });
-  await dialogOf(page, console, key);
-  await look('force release', dialog, button('Release'));
+  await openReleaseDialog(page, console, key);
+  await check('force release', dialog, button('Release'));
   await closeDialog(page);
   await open(page, console);
   await page.getByRole('checkbox', { name: `Select ${key}`, exact: true }).click();
   await page.getByRole('region', { name: 'Selected locks' }).getByRole('button', { name: 'Release…' }).click();
   await expect(dialog).toContainText('would be released.');
-  await look('bulk release', dialog, button('Release 1'));
+  await check('bulk release', dialog, button('Release 1'));
   await closeDialog(page);
   await page.keyboard.press('?');
-  await look('keys', dialog, button('Close'));
+  await check('keyboard shortcuts', dialog, button('Close'));
   await closeDialog(page);
   await open(page, console, '/mine');
   await page.getByRole('button', { name: 'Acquire a lock' }).click();
-  await look('acquire', dialog, button('Acquire'));
+  await check('acquire', dialog, button('Acquire'));
   await closeDialog(page);
 }
 
-for (const [what, viewport] of Object.entries({
+for (const [device, viewport] of Object.entries({
   'a window zoomed to 200 %': { width: 720, height: 450 },
   'a phone': { width: 390, height: 844 },
-  'a phone on its side': { width: 844, height: 390 },
+  'a phone in landscape': { width: 844, height: 390 },
 })) {
-  test(`on ${what} a dialog keeps its title and its actions in sight while the rest scrolls`, async ({ page, lab }) => {
+  test(`on ${device} the title and the buttons of a dialog stay visible while the rest scrolls`, async ({ page, servers }) => {
     await page.setViewportSize(viewport);
-    const nodes = await lab.nodes(1);
-    const console = await lab.console({ name: 'orders', nodes, environment: 'production' });
-    await take(nodes, key, 'x'.repeat(32), 600_000);
-    let scrolling = 0;
-    await eachDialog(page, console, async (where, dialog, action) => {
+    const nodes = await servers.startNodes(1);
+    const console = await servers.startConsole({ name: 'orders', nodes, environment: 'production' });
+    await acquireLock(nodes, key, 'x'.repeat(32), 600_000);
+    let scrollable = 0;
+    await forEachDialog(page, console, async (where, dialog, action) => {
       await expect(action).toBeVisible();
       const height = await dialog.evaluate((dialog) => dialog.scrollHeight - dialog.clientHeight);
-      scrolling += height > 100 ? 1 : 0;
-      for (const part of [0, 0.5, 1]) {
-        await dialog.evaluate((dialog, top) => dialog.scrollTo({ top, behavior: 'instant' }), height * part);
+      scrollable += height > 100 ? 1 : 0;
+      for (const position of [0, 0.5, 1]) {
+        await dialog.evaluate((dialog, top) => dialog.scrollTo({ top, behavior: 'instant' }), height * position);
         await expect(dialog.getByRole('heading', { level: 2 }), `the title of ${where}`).toBeInViewport({ ratio: 1 });
         await expect(action, `the action of ${where}`).toBeInViewport({ ratio: 1 });
       }
     });
-    // A phone is high enough for all of them.
-    expect(scrolling).toBeGreaterThanOrEqual(viewport.height < 500 ? 3 : 0);
+    // A phone in portrait shows every dialog without scrolling.
+    expect(scrollable).toBeGreaterThanOrEqual(viewport.height < 500 ? 3 : 0);
   });
 }
 
-test('in a very low window all of a dialog scrolls, and all of it can be reached', async ({ page, lab }) => {
+test('in a very low window the whole dialog scrolls, and every part of it can be reached', async ({ page, servers }) => {
   await page.setViewportSize({ width: 640, height: 256 });
-  const nodes = await lab.nodes(1);
-  const console = await lab.console({ name: 'orders', nodes, environment: 'production' });
-  await take(nodes, key, 'x'.repeat(32), 600_000);
-  await eachDialog(page, console, async (where, dialog) => {
-    const parts = dialog.locator('h2, p, label, input, select, button');
-    await expect(parts.first()).toBeVisible();
-    for (const part of await parts.all()) {
-      if (!(await part.innerText()).trim() && !(await part.evaluate((part) => part.matches('input, select')))) continue;
-      await part.scrollIntoViewIfNeeded();
-      // Its middle is what is hit there: nothing lies on it.
-      const isReached = await part.evaluate((part) => {
-        const { left, top, width, height } = part.getBoundingClientRect();
-        return part.contains(document.elementFromPoint(left + width / 2, top + height / 2));
+  const nodes = await servers.startNodes(1);
+  const console = await servers.startConsole({ name: 'orders', nodes, environment: 'production' });
+  await acquireLock(nodes, key, 'x'.repeat(32), 600_000);
+  await forEachDialog(page, console, async (where, dialog) => {
+    const elements = dialog.locator('h2, p, label, input, select, button');
+    await expect(elements.first()).toBeVisible();
+    for (const element of await elements.all()) {
+      if (!(await element.innerText()).trim() && !(await element.evaluate((element) => element.matches('input, select')))) continue;
+      await element.scrollIntoViewIfNeeded();
+      // Nothing covers the centre of the element.
+      const isReachable = await element.evaluate((element) => {
+        const { left, top, width, height } = element.getBoundingClientRect();
+        return element.contains(document.elementFromPoint(left + width / 2, top + height / 2));
       });
-      expect(isReached, `${where}: ${await part.innerText()}`).toBe(true);
+      expect(isReachable, `${where}: ${await element.innerText()}`).toBe(true);
     }
   });
 });
 
-test('what went wrong is in sight wherever a dialog is scrolled to', async ({ page, lab, complaints }) => {
-  complaints.expectRefusal('force_release', 500);
+test('an error is visible at every scroll position of a dialog', async ({ page, servers, browserErrors }) => {
+  browserErrors.allowFailedCall('force_release', 500);
   await page.setViewportSize({ width: 720, height: 450 });
-  const nodes = await lab.nodes(1);
-  const console = await lab.console({ name: 'orders', nodes });
-  await take(nodes, key, 'x'.repeat(32), 600_000);
-  const dialog = await dialogOf(page, console, key);
+  const nodes = await servers.startNodes(1);
+  const console = await servers.startConsole({ name: 'orders', nodes });
+  await acquireLock(nodes, key, 'x'.repeat(32), 600_000);
+  const dialog = await openReleaseDialog(page, console, key);
   await dialog.getByLabel('Reason').fill('the batch hangs');
   await nodes[0].kill();
   await dialog.evaluate((dialog) => dialog.scrollTo({ top: 0, behavior: 'instant' }));
   await dialog.getByRole('button', { name: 'Release', exact: true }).click();
-  await expect(dialog.getByText('Too few nodes took part')).toBeInViewport({ ratio: 1 });
+  await expect(dialog.getByText('No quorum: 0 nodes replied')).toBeInViewport({ ratio: 1 });
   expect(await dialog.evaluate((dialog) => dialog.scrollTop)).toBe(0);
 });

@@ -1,29 +1,29 @@
-// Somebody asks whether the set-up is fit for locking, does what the doctor says, and sees the finding go.
+// The doctor: a finding is shown with its fix and disappears once the fix is applied.
 import { expect, open, test } from './fixtures';
 
-test('an eviction policy that drops locks is found, explained and gone after its fix', async ({ page, lab }) => {
-  const nodes = await lab.nodes(3);
+test('an eviction policy that can delete locks is found, explained and cleared by its fix', async ({ page, servers }) => {
+  const nodes = await servers.startNodes(3);
   await nodes[1].redis.config('SET', 'maxmemory', '100mb');
   await nodes[1].redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
-  const console = await lab.console({ name: 'orders', nodes, environment: 'production' });
+  const console = await servers.startConsole({ name: 'orders', nodes, environment: 'production' });
   await open(page, console, '/nodes');
   const findings = page.getByRole('group', { name: 'Findings in orders' });
-  await expect(findings.getByRole('heading')).toContainText('not fit: 1 error');
+  await expect(findings.getByRole('heading')).toContainText('unhealthy: 1 error');
 
-  const eviction = findings.locator('details').filter({ hasText: 'evicts-locks' });
-  await expect(eviction).toContainText('Node b throws keys away');
+  const eviction = findings.locator('details').filter({ hasText: 'eviction-enabled' });
+  await expect(eviction).toContainText('Node b evicts keys');
   await expect(eviction.getByText('b: maxmemory:104857600, maxmemory_policy:allkeys-lru')).toBeVisible();
   const command = await eviction.locator('pre').innerText();
   expect(command).toBe('CONFIG SET maxmemory-policy noeviction');
 
-  const restarts = findings.locator('details').filter({ hasText: 'forgets-locks' });
-  await expect(restarts.getByText('What helps')).toBeHidden();
-  await restarts.locator('summary').click();
-  await expect(restarts.getByText('What helps')).toBeVisible();
+  const persistence = findings.locator('details').filter({ hasText: 'no-persistence' });
+  await expect(persistence.getByText('Fix')).toBeHidden();
+  await persistence.locator('summary').click();
+  await expect(persistence.getByText('Fix')).toBeVisible();
 
-  const [verb, ...words] = command.split(' ');
-  await nodes[1].redis.call(verb, ...words);
+  const [name, ...args] = command.split(' ');
+  await nodes[1].redis.call(name, ...args);
   await expect(eviction).toBeHidden({ timeout: 30_000 });
-  await expect(findings.getByRole('heading')).toContainText('fit, ');
-  await expect(findings.getByRole('heading')).not.toContainText('not fit');
+  await expect(findings.getByRole('heading')).toContainText('healthy, ');
+  await expect(findings.getByRole('heading')).not.toContainText('unhealthy');
 });

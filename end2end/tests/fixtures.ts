@@ -1,4 +1,5 @@
-// What every story needs: Redis servers and a console of its own on free ports, all gone when the story ends.
+// Fixtures of the browser tests. Each test starts its own Redis servers and consoles on free ports;
+// they are stopped when the test ends.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -10,12 +11,15 @@ import { type BrowserContext, type Page, test as base, expect } from '@playwrigh
 import Redis from 'ioredis';
 
 const target = process.env.CARGO_TARGET_DIR ?? resolve(__dirname, '../../target');
-/** What a console keeps beside its configuration is the story's own, too: nodes of another one, on other ports, would be new to it. */
-const keeping = (folder: string) => ({ ...process.env, STATE_DIRECTORY: undefined, XDG_STATE_HOME: join(folder, 'state') });
+/**
+ * The environment of a console. Its state directory belongs to the test: state of another test
+ * names nodes on other ports.
+ */
+const environment = (folder: string) => ({ ...process.env, STATE_DIRECTORY: undefined, XDG_STATE_HOME: join(folder, 'state') });
 const binary = process.env.LOCKKEEPER_BIN ?? join(target, 'debug/lockkeeper');
 
-/** One redis-server. */
-export class Node {
+/** A `redis-server` process and a client of it. */
+export class RedisNode {
   redis!: Redis;
   private server?: ChildProcess;
 
@@ -33,14 +37,14 @@ export class Node {
     await this.redis.ping();
   }
 
-  /** Ends it the way a crash does. */
+  /** Ends the server with `SIGKILL`, as a crash does. */
   async kill() {
     this.redis.disconnect();
-    await end(this.server);
+    await stopProcess(this.server);
   }
 }
 
-/** One running console. */
+/** A `lockkeeper serve` process. */
 export class Console {
   private server?: ChildProcess;
 
@@ -51,32 +55,32 @@ export class Console {
 
   async start() {
     const server = spawn(binary, ['serve', '--config', this.config, '--log', 'warn'], {
-      env: keeping(dirname(this.config)),
+      env: environment(dirname(this.config)),
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     this.server = server;
-    await new Promise<void>((ready, failed) => {
-      server.once('exit', (status) => failed(new Error(`lockkeeper ended with status ${status}`)));
-      server.stdout!.on('data', (text: Buffer) => text.includes('Lockkeeper is at') && ready());
+    await new Promise<void>((resolve, reject) => {
+      server.once('exit', (status) => reject(new Error(`lockkeeper exited with status ${status}`)));
+      server.stdout!.on('data', (text: Buffer) => text.includes('Lockkeeper is at') && resolve());
     });
-    await expect.poll(() => fetch(`${this.url}/readyz`).then((answer) => answer.status)).toBe(200);
+    await expect.poll(() => fetch(`${this.url}/readyz`).then((response) => response.status)).toBe(200);
   }
 
   async stop() {
-    await end(this.server, 'SIGTERM');
+    await stopProcess(this.server, 'SIGTERM');
   }
 }
 
-/** What a group is in the configuration. */
+/** A `[[group]]` of the configuration. */
 export interface Group {
   name: string;
-  nodes: Node[];
+  nodes: RedisNode[];
   environment?: 'production' | 'staging' | 'development';
   keys?: string[];
   readOnly?: boolean;
 }
 
-/** Somebody who may come in. */
+/** A `[[user]]` of the configuration, with the password in plain text. */
 export interface User {
   name: string;
   password: string;
@@ -85,184 +89,206 @@ export interface User {
   keys?: string[];
 }
 
-/** Starts what a story asks for, and ends all of it. */
-export class Lab {
-  private readonly ends: (() => Promise<void>)[] = [];
+/** Starts the Redis servers, consoles and providers of a test, and stops all of them. */
+export class TestServers {
+  private readonly cleanups: (() => Promise<void>)[] = [];
 
   constructor(private readonly folder: string) {}
 
-  /** So many Redis servers, named a, b, c, … */
-  async nodes(count: number): Promise<Node[]> {
+  /** Starts Redis servers named a, b, c, … */
+  async startNodes(count: number): Promise<RedisNode[]> {
     const nodes = await Promise.all(
-      Array.from({ length: count }, async (_, nth) => new Node(String.fromCharCode(97 + nth), await freePort(), this.folder)),
+      Array.from({ length: count }, async (_, index) => new RedisNode(String.fromCharCode(97 + index), await findFreePort(), this.folder)),
     );
-    for (const node of nodes) this.ends.push(() => node.kill());
+    for (const node of nodes) this.cleanups.push(() => node.kill());
     await Promise.all(nodes.map((node) => node.start()));
     return nodes;
   }
 
-  /** A console on these groups. */
-  async console(...groups: Group[]): Promise<Console> {
-    return this.consoleFor([], ...groups);
+  /** Starts a console without sign-in. */
+  async startConsole(...groups: Group[]): Promise<Console> {
+    return this.startConsoleWithUsers([], ...groups);
   }
 
-  /** A console on these groups for these people. */
-  async consoleFor(users: User[], ...groups: Group[]): Promise<Console> {
-    return this.consoleAs(async () => users.map(userAsToml).join('\n'), ...groups);
+  /** Starts a console with local users. */
+  async startConsoleWithUsers(users: User[], ...groups: Group[]): Promise<Console> {
+    return this.startConsoleWithSettings(async () => users.map(userToToml).join('\n'), ...groups);
   }
 
-  /** A console on these groups for whoever comes from a provider, and for these people. */
-  async consoleWithProvider(grants: string, users: User[], ...groups: Group[]): Promise<Console> {
-    return this.consoleAs(async (url) => [await this.provider(url), grants, ...users.map(userAsToml)].join('\n'), ...groups);
+  /**
+   * Starts an OpenID Connect provider, and a console that accepts its users and these local users.
+   * `roleMappings` is TOML.
+   */
+  async startConsoleWithOidc(roleMappings: string, users: User[], ...groups: Group[]): Promise<Console> {
+    return this.startConsoleWithSettings(
+      async (url) => [await this.startOidcProvider(url), roleMappings, ...users.map(userToToml)].join('\n'),
+      ...groups,
+    );
   }
 
-  /** Starts an OpenID Connect provider; answers the table of the configuration for the console that will be at this address. */
-  private async provider(url: string): Promise<string> {
-    const options = { redirect_uris: [`${url}/sign-in/back`], post_logout_redirect_uris: [`${url}/sign-in`] };
+  /**
+   * Starts an OpenID Connect provider. Returns the `[sign_in.oidc]` table for a console with this
+   * URL.
+   */
+  private async startOidcProvider(url: string): Promise<string> {
+    const options = { redirect_uris: [`${url}/sign-in/callback`], post_logout_redirect_uris: [`${url}/sign-in`] };
     const script = resolve(__dirname, '../../src/tests/clients/oidc_provider.mjs');
     const provider = spawn('node', [script, JSON.stringify(options)], { stdio: ['ignore', 'pipe', 'ignore'] });
-    this.ends.push(() => end(provider));
-    const [said] = await once(provider.stdout, 'data');
+    this.cleanups.push(() => stopProcess(provider));
+    const [output] = await once(provider.stdout, 'data');
     return [
       '[sign_in.oidc]',
-      `issuer = "http://127.0.0.1:${String(said).split('\n')[0]}"`,
+      `issuer = "http://127.0.0.1:${String(output).split('\n')[0]}"`,
       'client_id = "lockkeeper"',
       'client_secret = "a secret of the client, and not a short one"',
-      `console_url = "${url}"`,
+      `public_url = "${url}"`,
       'scopes = ["profile", "groups"]',
       'label = "Example login"',
     ].join('\n');
   }
 
-  /** A console on these groups, with whatever else its configuration says for the address that it will be at. */
-  private async consoleAs(settings: (url: string) => Promise<string>, ...groups: Group[]): Promise<Console> {
-    if (!existsSync(binary)) throw new Error(`${binary} is not there: build it first`);
-    const port = await freePort();
+  /** Starts a console with further settings, which may depend on its URL. */
+  private async startConsoleWithSettings(settings: (url: string) => Promise<string>, ...groups: Group[]): Promise<Console> {
+    if (!existsSync(binary)) throw new Error(`${binary} does not exist. Build it first.`);
+    const port = await findFreePort();
     const url = `http://127.0.0.1:${port}`;
     const config = join(this.folder, `lockkeeper-${port}.toml`);
-    const audit = `[storage]\nurl = ${JSON.stringify(`sqlite:${join(this.folder, `storage-${port}.db`)}`)}`;
-    await writeFile(config, [`listen = "127.0.0.1:${port}"`, audit, ...groups.map(asToml), await settings(url)].join('\n'));
+    const storage = `[storage]\nurl = ${JSON.stringify(`sqlite:${join(this.folder, `storage-${port}.db`)}`)}`;
+    await writeFile(config, [`listen = "127.0.0.1:${port}"`, storage, ...groups.map(groupToToml), await settings(url)].join('\n'));
     const console = new Console(url, config);
-    this.ends.push(() => console.stop());
+    this.cleanups.push(() => console.stop());
     await console.start();
     return console;
   }
 
-  /** The demo: a console, six servers, and clients on them that change something all the time. */
-  async demo(): Promise<string> {
+  /**
+   * Starts `lockkeeper demo`: a console, six Redis servers, and clients that change locks all the
+   * time. Returns its URL.
+   */
+  async startDemo(): Promise<string> {
     const demo = spawn(binary, ['demo', '--listen', '127.0.0.1:0', '--log', 'warn'], {
-      env: keeping(this.folder),
+      env: environment(this.folder),
       stdio: ['ignore', 'pipe', 'inherit'],
     });
-    this.ends.push(() => end(demo, 'SIGTERM'));
-    const url = await new Promise<string>((ready, failed) => {
-      let said = '';
-      demo.once('exit', (status) => failed(new Error(`lockkeeper demo ended with status ${status}`)));
+    this.cleanups.push(() => stopProcess(demo, 'SIGTERM'));
+    const url = await new Promise<string>((resolve, reject) => {
+      let output = '';
+      demo.once('exit', (status) => reject(new Error(`lockkeeper demo exited with status ${status}`)));
       demo.stdout!.on('data', (text: Buffer) => {
-        said += text;
-        const at = /Lockkeeper is at (\S+)/.exec(said);
-        if (at) ready(at[1]);
+        output += text;
+        const address = /Lockkeeper is at (\S+)/.exec(output);
+        if (address) resolve(address[1]);
       });
     });
-    await expect.poll(() => fetch(`${url}/readyz`).then((answer) => answer.status)).toBe(200);
+    await expect.poll(() => fetch(`${url}/readyz`).then((response) => response.status)).toBe(200);
     return url;
   }
 
-  async end() {
-    await Promise.all(this.ends.map((end) => end()));
+  async stop() {
+    await Promise.all(this.cleanups.map((cleanup) => cleanup()));
     await rm(this.folder, { recursive: true, force: true });
   }
 }
 
-/** What the browsers of a story complain about: whatever their console shows as an error, a request that failed included. */
-export class Complaints {
-  private readonly heard: string[] = [];
-  private readonly expected: RegExp[] = [];
-  private isOver = false;
+/** Collects the errors in the browser consoles of a test, failed requests included. */
+export class BrowserErrors {
+  private readonly recorded: string[] = [];
+  private readonly allowed: RegExp[] = [];
+  private isStopped = false;
 
-  /** Errors that belong to the story: it stops the console, asks for what is not there, or has a request answered with an error. */
-  expect(...patterns: RegExp[]) {
-    this.expected.push(...patterns);
+  /**
+   * Allows errors that the test causes: it stops the console, opens a missing page, or makes a
+   * request fail.
+   */
+  allow(...patterns: RegExp[]) {
+    this.allowed.push(...patterns);
   }
 
-  /** The same of a function of the server that answers with such an error. */
-  expectRefusal(name: string, status: number) {
-    this.expect(new RegExp(`status of ${status} .*/_fn/${name}\\d+\\)$`));
+  /**
+   * Allows responses of a server function with this status. `name` is part of a regular expression.
+   */
+  allowFailedCall(name: string, status: number) {
+    this.allow(new RegExp(`status of ${status} .*/_fn/${name}\\d+\\)$`));
   }
 
-  /** Listens to every page of a browser's context. */
+  /** Records the errors of every page of a browser context. */
   listen(context: BrowserContext) {
     context.on('console', (message) => {
-      if (message.type() === 'error') this.note(`${message.text()} (${message.location().url})`);
+      if (message.type() === 'error') this.record(`${message.text()} (${message.location().url})`);
     });
-    context.on('weberror', (error) => this.note(String(error.error())));
+    context.on('weberror', (error) => this.record(String(error.error())));
   }
 
-  /** The story is over: what a page still asks for finds no console. */
-  end() {
-    this.isOver = true;
+  /**
+   * Stops recording. Called before the servers stop: requests that open pages send afterwards fail.
+   */
+  stop() {
+    this.isStopped = true;
   }
 
-  private note(complaint: string) {
-    if (!this.isOver) this.heard.push(complaint);
+  private record(error: string) {
+    if (!this.isStopped) this.recorded.push(error);
   }
 
-  /** Those that nobody expected. */
+  /** The recorded errors that no pattern allows. */
   get unexpected() {
-    return this.heard.filter((complaint) => !this.expected.some((pattern) => pattern.test(complaint)));
+    return this.recorded.filter((error) => !this.allowed.some((pattern) => pattern.test(error)));
   }
 }
 
-export const test = base.extend<{ lab: Lab; complaints: Complaints }>({
-  // Whatever is clicked in a story, the console of the browser stays empty.
-  complaints: [
+export const test = base.extend<{ servers: TestServers; browserErrors: BrowserErrors }>({
+  // Every test fails if the browser console shows an error that the test does not allow.
+  browserErrors: [
     async ({ browser, context }, use) => {
-      const complaints = new Complaints();
-      complaints.listen(context);
-      // Contexts that a story makes by itself are listened to as well.
+      const browserErrors = new BrowserErrors();
+      browserErrors.listen(context);
+      // Errors in contexts that the test creates are recorded too.
       const newContext = browser.newContext.bind(browser);
       browser.newContext = async (options) => {
         const context = await newContext(options);
-        complaints.listen(context);
+        browserErrors.listen(context);
         return context;
       };
-      await use(complaints);
+      await use(browserErrors);
       browser.newContext = newContext;
-      expect(complaints.unexpected, "the browser's console shows no error").toEqual([]);
+      expect(browserErrors.unexpected, 'the browser console shows no error').toEqual([]);
     },
     { auto: true },
   ],
-  lab: async ({ complaints }, use) => {
-    const lab = new Lab(await mkdtemp(join(tmpdir(), 'lockkeeper-story-')));
+  servers: async ({ browserErrors }, use) => {
+    const servers = new TestServers(await mkdtemp(join(tmpdir(), 'lockkeeper-end2end-')));
     try {
-      await use(lab);
+      await use(servers);
     } finally {
-      complaints.end();
-      await lab.end();
+      browserErrors.stop();
+      await servers.stop();
     }
   },
 });
 
 export { expect };
 
-/** Opens a page and waits until it is awake and hears the console. */
+/** Opens a page and waits until it is interactive and receives live updates. */
 export async function open(page: Page, console: Console, path = '/') {
   await page.goto(console.url + path);
-  await isLive(page);
+  await waitUntilLive(page);
 }
 
-/** Waits until the page hears the console. */
-export async function isLive(page: Page) {
+/** Waits until the page receives live updates. */
+export async function waitUntilLive(page: Page) {
   await expect(page.getByText(/^live(, \d|$)/)).toBeVisible({ timeout: 90_000 });
 }
 
-/** Takes a lock the way any Redlock client does: the same value on every node. */
-export async function take(nodes: Node[], key: string | Buffer, value: string | Buffer, ms?: number) {
-  const set = (node: Node) => (ms === undefined ? node.redis.set(key, value) : node.redis.set(key, value, 'PX', ms));
+/**
+ * Writes a lock as a Redlock client does: the same value on every node. Without `ms` the key does
+ * not expire.
+ */
+export async function acquireLock(nodes: RedisNode[], key: string | Buffer, value: string | Buffer, ms?: number) {
+  const set = (node: RedisNode) => (ms === undefined ? node.redis.set(key, value) : node.redis.set(key, value, 'PX', ms));
   await Promise.all(nodes.map(set));
 }
 
-/** The row of a lock in the table. */
+/** The row of a lock in the lock list. */
 export function row(page: Page, name: string) {
   return page.getByRole('row').filter({ has: page.getByRole('link', { name, exact: true }) });
 }
@@ -276,7 +302,7 @@ export function lockPath(group: string, key: string | Buffer) {
   return `/groups/${encodeURIComponent(group)}/locks/${bytes.join('')}`;
 }
 
-function asToml(group: Group) {
+function groupToToml(group: Group) {
   const nodes = group.nodes.map((node) => `  { name = "${node.name}", url = "redis://127.0.0.1:${node.port}" },`);
   return [
     '[[group]]',
@@ -290,7 +316,7 @@ function asToml(group: Group) {
   ].join('\n');
 }
 
-function userAsToml(user: User) {
+function userToToml(user: User) {
   const hash = execFileSync(binary, ['hash-password'], { input: `${user.password}\n` }).toString().trim();
   const lines = ['[[user]]', `name = ${JSON.stringify(user.name)}`, `role = "${user.role}"`, `password_hash = "${hash}"`];
   if (user.groups) lines.push(`groups = ${JSON.stringify(user.groups)}`);
@@ -298,18 +324,18 @@ function userAsToml(user: User) {
   return lines.join('\n');
 }
 
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as { port: number };
-  probe.close();
-  await once(probe, 'close');
+async function findFreePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, 'close');
   return port;
 }
 
-async function end(child: ChildProcess | undefined, signal: NodeJS.Signals = 'SIGKILL') {
+async function stopProcess(child: ChildProcess | undefined, signal: NodeJS.Signals = 'SIGKILL') {
   if (!child || child.exitCode !== null || child.signalCode !== null) return;
-  const gone = once(child, 'exit');
+  const exited = once(child, 'exit');
   child.kill(signal);
-  await gone;
+  await exited;
 }

@@ -1,11 +1,11 @@
-// A person reads the console in their language: the browser's, or the one that they choose.
-import { expect, open, take, test } from './fixtures';
+// The language of the console: that of the browser, or the one selected in the settings.
+import { acquireLock, expect, open, test } from './fixtures';
 
-test('the language is chosen in the settings, keeps the page, and is remembered', async ({ page, lab, complaints }) => {
-  complaints.expect(/status of 404/);
-  const nodes = await lab.nodes(1);
-  const console = await lab.console({ name: 'jobs', nodes });
-  await take(nodes, 'lock:a', 'token', 600_000);
+test('selecting a language in the settings keeps the page and the choice', async ({ page, servers, browserErrors }) => {
+  browserErrors.allow(/status of 404/);
+  const nodes = await servers.startNodes(1);
+  const console = await servers.startConsole({ name: 'jobs', nodes });
+  await acquireLock(nodes, 'lock:a', 'token', 600_000);
   await open(page, console, '/?q=lock%3Aa&sort=key');
   await expect(page.locator('html')).toHaveAttribute('lang', 'en');
   await page.getByRole('button', { name: 'Settings' }).click();
@@ -15,17 +15,17 @@ test('the language is chosen in the settings, keeps the page, and is remembered'
   await expect(page).toHaveURL(`${console.url}/?q=lock%3Aa&sort=key`);
   await expect(page.getByText(/^实时，/)).toBeVisible({ timeout: 30_000 });
   await page.goto(`${console.url}/nowhere`);
-  await expect(page.getByRole('heading', { name: '此地址没有页面' })).toBeVisible();
+  await expect(page.getByRole('heading', { name: '此地址没有对应的页面' })).toBeVisible();
   await expect(page.getByRole('navigation', { name: '页面' })).toContainText('持有者');
 });
 
-test.describe('a browser that wants Chinese', () => {
+test.describe('with a Chinese browser', () => {
   test.use({ locale: 'zh-CN' });
 
-  test('is spoken to in Chinese, before and without any script too', async ({ browser, lab }) => {
-    const nodes = await lab.nodes(1);
+  test('the console is in Chinese without JavaScript too', async ({ browser, servers }) => {
+    const nodes = await servers.startNodes(1);
     const user = { name: 'vera', password: 'correct horse battery', role: 'viewer' as const };
-    const console = await lab.consoleFor([user], { name: 'jobs', nodes });
+    const console = await servers.startConsoleWithUsers([user], { name: 'jobs', nodes });
     const context = await browser.newContext({ javaScriptEnabled: false, locale: 'zh-CN' });
     const page = await context.newPage();
     await page.goto(console.url);

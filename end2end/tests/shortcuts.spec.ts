@@ -1,14 +1,14 @@
-// Somebody goes everywhere by keyboard, and no key does harm.
+// The command palette, keyboard shortcuts and the help page.
 import AxeBuilder from '@axe-core/playwright';
-import { expect, isLive, lockPath, open, take, test } from './fixtures';
+import { acquireLock, expect, lockPath, open, test, waitUntilLive } from './fixtures';
 
-test('the palette finds pages, groups and locks, remembers where somebody was, and sets the theme', async ({ page, lab }) => {
-  const nodes = await lab.nodes(1);
-  const console = await lab.console({ name: 'orders', nodes });
-  await take(nodes, 'lock:invoice:1842', 'token', 600_000);
-  await take(nodes, 'lock:payout', 'token', 600_000);
+test('the palette finds pages, groups, locks and recently visited locks, and sets the theme', async ({ page, servers }) => {
+  const nodes = await servers.startNodes(1);
+  const console = await servers.startConsole({ name: 'orders', nodes });
+  await acquireLock(nodes, 'lock:invoice:1842', 'token', 600_000);
+  await acquireLock(nodes, 'lock:payout', 'token', 600_000);
   await open(page, console, '/nodes');
-  const palette = page.getByRole('dialog', { name: 'Go to, find, do' });
+  const palette = page.getByRole('dialog', { name: 'Command palette' });
   const field = palette.getByRole('combobox');
   const options = palette.getByRole('option');
 
@@ -26,7 +26,7 @@ test('the palette finds pages, groups and locks, remembers where somebody was, a
 
   await page.keyboard.press('Control+k');
   await expect(options.first()).toContainText('lock:invoice:1842');
-  await expect(options.first()).toContainText('lately');
+  await expect(options.first()).toContainText('recent');
   await page.keyboard.type('dark');
   await expect(options).toHaveCount(1);
   await page.keyboard.press('Enter');
@@ -46,25 +46,25 @@ test('the palette finds pages, groups and locks, remembers where somebody was, a
   await expect(page.getByRole('dialog', { name: /Acquire/ })).toBeVisible();
 });
 
-test('the palette opens a view that was saved, and hands out the list that is shown', async ({ page, lab }) => {
-  const nodes = await lab.nodes(1);
-  const console = await lab.console({ name: 'orders', nodes });
-  await take(nodes, 'lock:a', 'token', 600_000);
-  await take(nodes, 'lock:b', 'token', 600_000);
+test('the palette opens a saved view and exports the current list', async ({ page, servers }) => {
+  const nodes = await servers.startNodes(1);
+  const console = await servers.startConsole({ name: 'orders', nodes });
+  await acquireLock(nodes, 'lock:a', 'token', 600_000);
+  await acquireLock(nodes, 'lock:b', 'token', 600_000);
   await open(page, console, '/?q=lock%3Ab&sort=key');
   await page.getByText('Views', { exact: true }).click();
-  await page.getByLabel('Name of the view').fill('only b');
+  await page.getByLabel('View name').fill('only b');
   await page.getByRole('button', { name: 'Save', exact: true }).click();
-  await page.getByLabel('Name of the view').press('Escape');
-  const options = page.getByRole('dialog', { name: 'Go to, find, do' }).getByRole('option');
+  await page.getByLabel('View name').press('Escape');
+  const options = page.getByRole('dialog', { name: 'Command palette' }).getByRole('option');
 
   await page.getByRole('button', { name: 'Find' }).click();
   await page.keyboard.type('export csv locks');
   await expect(options).toHaveCount(1);
-  const [file] = await Promise.all([page.waitForEvent('download'), page.keyboard.press('Enter')]);
-  const text = Buffer.concat(await (await file.createReadStream()).toArray()).toString();
+  const [download] = await Promise.all([page.waitForEvent('download'), page.keyboard.press('Enter')]);
+  const text = Buffer.concat(await (await download.createReadStream()).toArray()).toString();
   expect(text).toContain('"lock:b"');
-  expect(text, 'the list as it is searched').not.toContain('"lock:a"');
+  expect(text, 'only matching locks are exported').not.toContain('"lock:a"');
 
   await open(page, console, '/nodes');
   await page.keyboard.press('Control+k');
@@ -74,10 +74,10 @@ test('the palette opens a view that was saved, and hands out the list that is sh
   await expect(page).toHaveURL(`${console.url}/?q=lock%3Ab&sort=key`);
 });
 
-test('keys lead from page to page and never act while somebody types or a dialog is open', async ({ page, lab }) => {
-  const nodes = await lab.nodes(1);
-  const console = await lab.console({ name: 'orders', nodes });
-  await take(nodes, 'lock:a', 'token', 600_000);
+test('shortcuts open pages, and are ignored in text fields and while a dialog is open', async ({ page, servers }) => {
+  const nodes = await servers.startNodes(1);
+  const console = await servers.startConsole({ name: 'orders', nodes });
+  await acquireLock(nodes, 'lock:a', 'token', 600_000);
   await open(page, console);
   for (const [key, path] of [['n', '/nodes'], ['o', '/owners'], ['w', '/waits'], ['m', '/mine'], ['a', '/audit'], ['l', '/']]) {
     await page.keyboard.press('g');
@@ -89,14 +89,14 @@ test('keys lead from page to page and never act while somebody types or a dialog
   await page.keyboard.type('?gn');
   await expect(page.locator('#search')).toHaveValue('?gn');
   await expect(page.getByRole('dialog')).toHaveCount(0);
-  // The address has followed before the next page is asked for.
+  // The URL must be updated before the next navigation.
   await expect(page).toHaveURL(/q=/);
   await page.locator('#search').fill('');
   await expect(page).toHaveURL(`${console.url}/`);
   await page.getByRole('main').focus();
 
   await page.keyboard.press('?');
-  const keys = page.getByRole('dialog', { name: 'Keys' });
+  const keys = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
   await expect(keys.getByRole('row', { name: /g n/ })).toContainText('Nodes');
   await page.keyboard.press('g');
   await page.keyboard.press('n');
@@ -104,30 +104,30 @@ test('keys lead from page to page and never act while somebody types or a dialog
   await page.keyboard.press('Escape');
   await expect(keys).toBeHidden();
 
-  // Every key of the keyboard, one after the other: the lock is still there and no act was asked for.
+  // No single key changes a lock.
   await page.goto(console.url + lockPath('orders', 'lock:a'));
-  await isLive(page);
+  await waitUntilLive(page);
   for (const key of [...'abcdefghijklmnopqrstuvwxyz0123456789', 'Delete', 'Backspace', 'x']) {
     await page.keyboard.press(key);
     await page.keyboard.press('Escape');
   }
   expect(await nodes[0].redis.exists('lock:a')).toBe(1);
-  expect(await fetch(`${console.url}/api/v1/audit`).then((answer) => answer.text())).not.toContain('force');
+  expect(await fetch(`${console.url}/api/v1/audit`).then((response) => response.text())).not.toContain('force');
 });
 
-test('help is a page of the server, with the words, the verdicts and the keys', async ({ page, lab }) => {
-  const nodes = await lab.nodes(1);
-  const console = await lab.console({ name: 'orders', nodes });
+test('the help page explains terms, verdicts and shortcuts', async ({ page, servers }) => {
+  const nodes = await servers.startNodes(1);
+  const console = await servers.startConsole({ name: 'orders', nodes });
   await open(page, console);
   await page.getByRole('contentinfo').getByRole('link', { name: 'Help' }).click();
   await expect(page.getByRole('heading', { level: 1, name: 'Help' })).toBeVisible();
-  await isLive(page);
+  await waitUntilLive(page);
   await expect(page.getByRole('img', { name: 'Decision diagram of the four verdicts' })).toBeVisible();
-  await expect(page.getByRole('region', { name: 'What cannot be known' })).toContainText('cannot prove');
-  await expect(page.getByRole('region', { name: 'Keys' }).getByRole('row', { name: /Ctrl K/ })).toBeVisible();
+  await expect(page.getByRole('region', { name: 'Limits of observation' })).toContainText('cannot prove');
+  await expect(page.getByRole('region', { name: 'Keyboard shortcuts' }).getByRole('row', { name: /Ctrl K/ })).toBeVisible();
   await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Nodes' }).click();
   await expect(page).toHaveURL(`${console.url}/nodes`);
   await page.goBack();
   await expect(page.getByRole('heading', { level: 1, name: 'Help' })).toBeVisible();
-  await expect(page.getByRole('region', { name: 'Words' })).toBeVisible();
+  await expect(page.getByRole('region', { name: 'Terms' })).toBeVisible();
 });

@@ -1,19 +1,19 @@
-// People sign in, see what they may, and are out again.
+// Sign-in with a local user, permissions, and sign-out.
 import { type Page } from '@playwright/test';
-import { expect, isLive, lockPath, row, take, test } from './fixtures';
+import { acquireLock, expect, lockPath, row, test, waitUntilLive } from './fixtures';
 
 const password = 'correct horse battery';
 
-async function signIn(page: Page, name: string, typed = password) {
+async function signIn(page: Page, name: string, enteredPassword = password) {
   await page.getByLabel('Name').fill(name);
-  await page.getByLabel('Password').fill(typed);
+  await page.getByLabel('Password').fill(enteredPassword);
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
-test('whoever signs in sees what they wanted to, may do what their role may, and is out after the sign-out', async ({ page, lab, context, complaints }) => {
-  complaints.expect(/status of 401/);
-  const [orders, jobs] = await lab.nodes(2);
-  const console = await lab.consoleFor(
+test('a user returns to the requested page after sign-in, has the permissions of the role, and is signed out in all tabs', async ({ page, servers, context, browserErrors }) => {
+  browserErrors.allow(/status of 401/);
+  const [orders, jobs] = await servers.startNodes(2);
+  const console = await servers.startConsoleWithUsers(
     [
       { name: 'vera', password, role: 'viewer' },
       { name: 'otto', password, role: 'operator', groups: ['orders'], keys: ['lock:mine:*'] },
@@ -21,68 +21,69 @@ test('whoever signs in sees what they wanted to, may do what their role may, and
     { name: 'orders', nodes: [orders] },
     { name: 'jobs', nodes: [jobs] },
   );
-  await take([orders], 'lock:mine:1', 'token', 600_000);
-  await take([orders], 'lock:other', 'token', 600_000);
-  await take([jobs], 'lock:report', 'token', 600_000);
+  await acquireLock([orders], 'lock:mine:1', 'token', 600_000);
+  await acquireLock([orders], 'lock:other', 'token', 600_000);
+  await acquireLock([jobs], 'lock:report', 'token', 600_000);
   const release = page.getByRole('button', { name: 'Force release…' });
 
   await page.goto(console.url + lockPath('orders', 'lock:mine:1'));
   await expect(page).toHaveURL(/\/sign-in\?next=/);
   await expect(page.getByRole('navigation')).toBeHidden();
   await signIn(page, 'vera', 'wrong password');
-  await expect(page.getByRole('alert')).toHaveText(/The name or the password is wrong/);
+  await expect(page.getByRole('alert')).toHaveText(/Incorrect username or password/);
   await signIn(page, 'vera');
   await expect(page).toHaveURL(console.url + lockPath('orders', 'lock:mine:1'));
-  await isLive(page);
+  await waitUntilLive(page);
   await expect(page.getByText('vera')).toBeVisible();
   await expect(release).toHaveAttribute('aria-disabled', 'true');
-  await expect(release).toHaveAttribute('title', /The role `viewer` may not release the locks of others/);
+  await expect(release).toHaveAttribute('title', /The role `viewer` cannot release locks of other owners/);
 
   await page.getByText('vera').click();
-  const beside = await context.newPage();
-  await beside.goto(console.url);
-  await isLive(beside);
+  const otherPage = await context.newPage();
+  await otherPage.goto(console.url);
+  await waitUntilLive(otherPage);
   await page.getByRole('button', { name: 'Sign out', exact: true }).click();
   await expect(page).toHaveURL(console.url + '/sign-in');
-  await expect(beside.getByRole('alert').filter({ hasText: 'You are not signed in any more' })).toBeVisible({ timeout: 20_000 });
-  await beside.close();
+  await expect(otherPage.getByRole('alert').filter({ hasText: 'Your session has ended' })).toBeVisible({ timeout: 20_000 });
+  await otherPage.close();
   await page.goBack();
   await page.reload();
   await expect(page).toHaveURL(/\/sign-in/);
 
   await signIn(page, 'otto');
-  await isLive(page);
+  await waitUntilLive(page);
   await page.goto(console.url);
-  await isLive(page);
+  await waitUntilLive(page);
   await expect(row(page, 'lock:other')).toBeVisible();
   await expect(page.getByText('lock:report')).toHaveCount(0);
   await page.goto(console.url + lockPath('orders', 'lock:other'));
-  await isLive(page);
-  await expect(release).toHaveAttribute('title', "Your rights do not cover this lock's name, only lock:mine:*");
+  await waitUntilLive(page);
+  await expect(release).toHaveAttribute('title', "Your permissions do not include this lock's name, only lock:mine:*");
   await page.goto(console.url + lockPath('orders', 'lock:mine:1'));
-  await isLive(page);
+  await waitUntilLive(page);
   await release.click();
   await page.getByLabel('Reason').fill('stuck');
   await page.getByRole('button', { name: 'Release', exact: true }).click();
   await expect.poll(() => orders.redis.exists('lock:mine:1')).toBe(0);
 });
 
-test('a sign-out leaves no trace of the locks that were looked at, and keeps how the console looks', async ({ page, lab }) => {
-  const nodes = await lab.nodes(1);
-  const console = await lab.consoleFor([{ name: 'otto', password, role: 'operator' }], { name: 'jobs', nodes });
-  await take(nodes, 'lock:secret-project', 'token', 600_000);
+test('a sign-out removes the names of visited locks from browser storage and keeps display settings', async ({ page, servers }) => {
+  const nodes = await servers.startNodes(1);
+  const console = await servers.startConsoleWithUsers([{ name: 'otto', password, role: 'operator' }], { name: 'jobs', nodes });
+  await acquireLock(nodes, 'lock:secret-project', 'token', 600_000);
   await page.goto(console.url + lockPath('jobs', 'lock:secret-project'));
   await signIn(page, 'otto');
-  await isLive(page);
+  await waitUntilLive(page);
   await page.getByRole('button', { name: 'Force release…' }).click();
   await page.getByLabel('Reason').fill('half a reason');
   await page.keyboard.press('Escape');
-  // Escape ends the loading of a page, too.
+  // Escape also stops the loading of a page, so the next navigation waits until the dialog is
+  // closed.
   await expect(page.getByRole('dialog')).toBeHidden();
   await page.goto(console.url);
-  await isLive(page);
+  await waitUntilLive(page);
   await page.keyboard.press('Control+k');
-  // It is fetched when it is first asked for.
+  // The palette is lazily loaded.
   await expect(page.getByRole('dialog').getByRole('combobox')).toBeFocused();
   await page.keyboard.type('dark');
   await page.keyboard.press('Enter');
@@ -95,10 +96,10 @@ test('a sign-out leaves no trace of the locks that were looked at, and keeps how
   expect(await stored()).toContain('dark');
 });
 
-test('signing in works before and without any script', async ({ browser, lab }) => {
-  const nodes = await lab.nodes(1);
-  const console = await lab.consoleFor([{ name: 'vera', password, role: 'viewer' }], { name: 'jobs', nodes });
-  await take(nodes, 'lock:report', 'token', 600_000);
+test('sign-in works without JavaScript', async ({ browser, servers }) => {
+  const nodes = await servers.startNodes(1);
+  const console = await servers.startConsoleWithUsers([{ name: 'vera', password, role: 'viewer' }], { name: 'jobs', nodes });
+  await acquireLock(nodes, 'lock:report', 'token', 600_000);
   await expect.poll(async () => (await fetch(`${console.url}/readyz`)).status).toBe(200);
   const context = await browser.newContext({ javaScriptEnabled: false });
   const page = await context.newPage();
@@ -109,20 +110,20 @@ test('signing in works before and without any script', async ({ browser, lab }) 
   await context.close();
 });
 
-test('where nobody has to sign in, the page says so', async ({ page, lab }) => {
-  const nodes = await lab.nodes(1);
-  const console = await lab.console({ name: 'jobs', nodes });
+test('a console without sign-in shows a notice', async ({ page, servers }) => {
+  const nodes = await servers.startNodes(1);
+  const console = await servers.startConsole({ name: 'jobs', nodes });
   await page.goto(console.url);
-  await isLive(page);
-  // Above everything, on a phone at the foot, and never twice.
-  const said = page.getByText('Nobody has to sign in').filter({ visible: true });
+  await waitUntilLive(page);
+  // The notice is shown once: in the header, or in the footer on a phone.
+  const notice = page.getByText('No sign-in:').filter({ visible: true });
   for (const width of [1440, 390]) {
     await page.setViewportSize({ width, height: 800 });
-    await expect(said).toHaveCount(1);
+    await expect(notice).toHaveCount(1);
   }
   await page.goto(`${console.url}/sign-in`);
-  await expect(page.getByText('Nobody has to sign in here.')).toBeVisible();
+  await expect(page.getByText('Sign-in is not required.')).toBeVisible();
   await expect(page.getByLabel('Password')).toHaveCount(0);
   await page.getByRole('link', { name: 'All locks' }).click();
-  await isLive(page);
+  await waitUntilLive(page);
 });

@@ -1,29 +1,29 @@
-// Who waits for whom: nobody, one through this console, and two Redisson threads that wait for one another.
+// The page of waits: the wait-for graph, deadlocks, search and filters.
 import AxeBuilder from '@axe-core/playwright';
-import { expect, isLive, type Node, open, test } from './fixtures';
+import { expect, open, type RedisNode, test, waitUntilLive } from './fixtures';
 
-/** A Redisson thread that has one fair lock and stands in the queue of another. */
-async function hasAndWants(node: Node, thread: number, has: string, wants: string) {
+/** Adds a Redisson thread that holds one fair lock and waits in the queue of another. */
+async function addThread(node: RedisNode, thread: number, held: string, wanted: string) {
   const field = `6d1f5a0e-1c3b-4d2a-9f00-0123456789ab:${thread}`;
-  await node.redis.hset(has, field, 1);
-  await node.redis.pexpire(has, 600_000);
-  await node.redis.rpush(`redisson_lock_queue:{${wants}}`, field);
+  await node.redis.hset(held, field, 1);
+  await node.redis.pexpire(held, 600_000);
+  await node.redis.rpush(`redisson_lock_queue:{${wanted}}`, field);
 }
 
-test('a deadlock shows up, and goes away when one gives up', async ({ page, lab }) => {
-  const [node] = await lab.nodes(1);
-  const console = await lab.console({ name: 'orders', nodes: [node] });
+test('a deadlock is shown until one of its waiters leaves the queue', async ({ page, servers }) => {
+  const [node] = await servers.startNodes(1);
+  const console = await servers.startConsole({ name: 'orders', nodes: [node] });
   await open(page, console);
   await page.getByRole('link', { name: 'Waits' }).click();
-  await expect(page.getByRole('heading', { name: 'No waiting observed' })).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'No waits observed' })).toBeVisible();
 
-  await hasAndWants(node, 1, 'lock:a', 'lock:b');
-  await hasAndWants(node, 2, 'lock:b', 'lock:a');
-  await hasAndWants(node, 3, 'lock:c', 'lock:a');
+  await addThread(node, 1, 'lock:a', 'lock:b');
+  await addThread(node, 2, 'lock:b', 'lock:a');
+  await addThread(node, 3, 'lock:c', 'lock:a');
   const tree = page.getByRole('list', { name: 'Locks that block others' });
   await expect(tree.getByText('deadlock').first()).toBeVisible({ timeout: 15_000 });
   await expect(tree.getByRole('link', { name: 'lock:a' }).first()).toBeVisible();
-  await expect(tree).toContainText('as above: the circle is closed');
+  await expect(tree).toContainText('shown above: closes the cycle');
   await expect(tree).toContainText('6d1f5a0e thread 3');
 
   await node.redis.del('redisson_lock_queue:{lock:b}');
@@ -33,12 +33,12 @@ test('a deadlock shows up, and goes away when one gives up', async ({ page, lab 
   await expect(page.getByRole('region', { name: 'History' })).toContainText('6d1f5a0e thread 1');
 });
 
-test('a search shows the chains it is about, and stays in the address', async ({ page, lab }) => {
-  const [node] = await lab.nodes(1);
-  const console = await lab.console({ name: 'orders', nodes: [node] });
-  await hasAndWants(node, 1, 'lock:a', 'lock:b');
-  await hasAndWants(node, 2, 'lock:b', 'lock:apart');
-  await hasAndWants(node, 3, 'lock:other', 'lock:last');
+test('a search filters the wait chains and is part of the URL', async ({ page, servers }) => {
+  const [node] = await servers.startNodes(1);
+  const console = await servers.startConsole({ name: 'orders', nodes: [node] });
+  await addThread(node, 1, 'lock:a', 'lock:b');
+  await addThread(node, 2, 'lock:b', 'lock:apart');
+  await addThread(node, 3, 'lock:other', 'lock:last');
   await node.redis.hset('lock:last', '6d1f5a0e-1c3b-4d2a-9f00-0123456789ab:4', 1);
   await node.redis.pexpire('lock:last', 600_000);
   await open(page, console, '/waits');
@@ -49,53 +49,53 @@ test('a search shows the chains it is about, and stays in the address', async ({
   await expect(tree.getByRole('link', { name: 'lock:b' }).first()).toBeVisible();
   await expect(tree.getByRole('link', { name: 'lock:last' })).toHaveCount(0);
   await page.reload();
-  await isLive(page);
+  await waitUntilLive(page);
   await expect(tree.getByRole('link', { name: 'lock:b' }).first()).toBeVisible();
   await page.getByRole('searchbox').fill('no such thing');
-  await expect(page.getByRole('heading', { name: 'Nothing found' })).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'No matching waits' })).toBeVisible();
   await page.getByRole('link', { name: 'Show all' }).click();
   await expect(tree.getByRole('link', { name: 'lock:last' }).first()).toBeVisible();
 });
 
-test('a deadlock is drawn as a circle with the shortest way out of it, and can be filtered for', async ({ page, lab }) => {
-  const [node] = await lab.nodes(1);
-  const console = await lab.console({ name: 'orders', nodes: [node] });
-  // 1 has a and waits for b and c, which 2 and 3 have; both wait for a.
-  await hasAndWants(node, 1, 'lock:a', 'lock:b');
-  await hasAndWants(node, 1, 'lock:a', 'lock:c');
-  await hasAndWants(node, 2, 'lock:b', 'lock:a');
-  await hasAndWants(node, 3, 'lock:c', 'lock:a');
-  await hasAndWants(node, 4, 'lock:d', 'lock:apart');
-  await hasAndWants(node, 5, 'lock:apart', 'lock:never-taken');
+test('a deadlock is shown with its cycle and the release that resolves it, and can be filtered', async ({ page, servers }) => {
+  const [node] = await servers.startNodes(1);
+  const console = await servers.startConsole({ name: 'orders', nodes: [node] });
+  // Thread 1 holds a and waits for b and c, which threads 2 and 3 hold; both wait for a.
+  await addThread(node, 1, 'lock:a', 'lock:b');
+  await addThread(node, 1, 'lock:a', 'lock:c');
+  await addThread(node, 2, 'lock:b', 'lock:a');
+  await addThread(node, 3, 'lock:c', 'lock:a');
+  await addThread(node, 4, 'lock:d', 'lock:apart');
+  await addThread(node, 5, 'lock:apart', 'lock:never-taken');
   await open(page, console, '/waits');
   const tree = page.getByRole('list', { name: 'Locks that block others' });
-  const out = tree.getByText(/^Shortest way out: release /);
-  await expect(out).toContainText('lock:a. 3 waiters get on, and no circle is left.', { timeout: 30_000 });
-  await expect(tree.getByText(/^The circle: /)).toContainText('waits for');
-  await expect(tree.getByText('known from: the queue on the nodes').first()).toBeVisible();
+  const suggestion = tree.getByText(/^Suggested release: /);
+  await expect(suggestion).toContainText('lock:a. 3 waiters can continue; the deadlock is resolved.', { timeout: 30_000 });
+  await expect(tree.getByText(/^Cycle: /)).toContainText('waits for');
+  await expect(tree.getByText('source: queue in Redis').first()).toBeVisible();
   await expect(tree).toContainText('lock:apart');
   await page.getByRole('link', { name: 'Deadlocks' }).click();
   await expect(page).toHaveURL(/only=deadlocks/);
   await expect(tree).not.toContainText('lock:apart');
-  await page.getByRole('link', { name: 'Through this console' }).click();
-  await expect(page.getByRole('heading', { name: 'Nothing found' })).toBeVisible();
+  await page.getByRole('link', { name: 'This console' }).click();
+  await expect(page.getByRole('heading', { name: 'No matching waits' })).toBeVisible();
   await page.getByRole('link', { name: 'Show all' }).click();
-  await out.getByRole('link', { name: 'lock:a' }).click();
+  await suggestion.getByRole('link', { name: 'lock:a' }).click();
   await expect(page).toHaveURL(/locks\/lock%3Aa/);
 });
 
 test.describe('in Chinese on a phone', () => {
   test.use({ locale: 'zh-CN', viewport: { width: 390, height: 844 } });
 
-  test('waits are told in Chinese, first what could be seen, then a deadlock, and nothing overflows', async ({ page, lab }) => {
-    const [node] = await lab.nodes(1);
-    const console = await lab.console({ name: 'orders', nodes: [node] });
+  test('an empty page and a deadlock are in Chinese, and nothing overflows', async ({ page, servers }) => {
+    const [node] = await servers.startNodes(1);
+    const console = await servers.startConsole({ name: 'orders', nodes: [node] });
     await page.goto(`${console.url}/waits`);
-    await expect(page.getByRole('heading', { name: '没有观察到等待' })).toBeVisible();
-    await expect(page.getByRole('heading', { name: '能看到的' })).toBeVisible();
-    await hasAndWants(node, 1, 'lock:a', 'lock:b');
-    await hasAndWants(node, 2, 'lock:b', 'lock:a');
-    await expect(page.getByText(/^最短的出路：释放/)).toBeVisible({ timeout: 30_000 });
+    await expect(page.getByRole('heading', { name: '未观测到等待' })).toBeVisible();
+    await expect(page.getByRole('heading', { name: '可见的等待者', exact: true })).toBeVisible();
+    await addThread(node, 1, 'lock:a', 'lock:b');
+    await addThread(node, 2, 'lock:b', 'lock:a');
+    await expect(page.getByText(/^建议释放：/)).toBeVisible({ timeout: 30_000 });
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
     const { violations } = await new AxeBuilder({ page }).analyze();
     expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target).join(', ')}`)).toEqual([]);

@@ -1,4 +1,5 @@
-//! The console over HTTP: every client keeps one connection, without pool, redirects or anything else around it.
+//! The console over HTTP. Each client keeps one connection; there is no pool and no redirect
+//! handling, so that the client adds little to the latency.
 
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Bytes;
@@ -9,21 +10,21 @@ use serde::{Deserialize, Serialize};
 use tokio::net::TcpStream;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::round::Client;
-use super::servers::Bed;
-use super::work::Load;
-use super::{Failure, LEASE};
+use super::load::Load;
+use super::round::BenchClient;
+use super::testbed::Testbed;
+use super::{BenchError, LEASE};
 
-/// The longest that anybody waits for a lock.
-const PATIENCE_MS: u64 = 60_000;
+/// How long a client waits for a contended lock.
+const MAX_WAIT_MS: u64 = 60_000;
 
-/// A client with a connection of its own.
-pub struct Http {
-    requests: SendRequest<Full<Bytes>>,
+/// A client with its own connection.
+pub struct HttpClient {
+    sender: SendRequest<Full<Bytes>>,
     host: String,
-    acquire: String,
-    release: String,
-    wanted: Bytes,
+    acquire_path: String,
+    release_path: String,
+    acquire_body: Bytes,
     _connection: AbortOnDropHandle<()>,
 }
 
@@ -32,68 +33,68 @@ struct Ownership<'a> {
     token: &'a str,
 }
 
-/// As many as the load wants.
-pub async fn clients(bed: &Bed, load: Load) -> Result<Vec<Http>, Failure> {
+/// Creates the clients of a load.
+pub async fn clients(testbed: &Testbed, load: Load) -> Result<Vec<HttpClient>, BenchError> {
     let mut clients = Vec::new();
     for n in 0..load.clients {
-        let stream = TcpStream::connect(bed.console()).await?;
+        let stream = TcpStream::connect(testbed.console()).await?;
         stream.set_nodelay(true)?;
-        let (requests, connection) = handshake(TokioIo::new(stream)).await?;
+        let (sender, connection) = handshake(TokioIo::new(stream)).await?;
         let connection = tokio::spawn(async move {
-            let _the_request_fails_too = connection.await;
+            let _request_fails_too = connection.await;
         });
         let key = load.key(n).replace(':', "%3A");
         let path = format!("/api/v1/groups/default/locks/{key}");
-        let mut wanted = serde_json::json!({ "ttl_ms": LEASE.as_millis() as u64 });
+        let mut acquire_body = serde_json::json!({ "ttl_ms": LEASE.as_millis() as u64 });
         if load.one_lock {
-            wanted["wait_ms"] = PATIENCE_MS.into();
+            acquire_body["wait_ms"] = MAX_WAIT_MS.into();
         }
-        clients.push(Http {
-            requests,
-            host: bed.console().to_string(),
-            acquire: format!("{path}/acquire"),
-            release: format!("{path}/release"),
-            wanted: wanted.to_string().into(),
+        clients.push(HttpClient {
+            sender,
+            host: testbed.console().to_string(),
+            acquire_path: format!("{path}/acquire"),
+            release_path: format!("{path}/release"),
+            acquire_body: acquire_body.to_string().into(),
             _connection: AbortOnDropHandle::new(connection),
         });
     }
     Ok(clients)
 }
 
-impl Client for Http {
-    async fn pair(&mut self) -> Result<(), Failure> {
-        let (path, body) = (self.acquire.clone(), self.wanted.clone());
+impl BenchClient for HttpClient {
+    async fn pair(&mut self) -> Result<(), BenchError> {
+        let (path, body) = (self.acquire_path.clone(), self.acquire_body.clone());
         let acquired = self.post(path, body, StatusCode::CREATED).await?;
         let ownership: Ownership = serde_json::from_slice(&acquired)?;
-        let (path, body) = (self.release.clone(), serde_json::to_vec(&ownership)?);
+        let (path, body) = (self.release_path.clone(), serde_json::to_vec(&ownership)?);
         self.post(path, body.into(), StatusCode::OK).await?;
         Ok(())
     }
 }
 
-impl Http {
+impl HttpClient {
     async fn post(
         &mut self,
         path: String,
         body: Bytes,
         expected: StatusCode,
-    ) -> Result<Bytes, Failure> {
+    ) -> Result<Bytes, BenchError> {
         let request = Request::builder()
             .method(Method::POST)
             .uri(path)
             .header(header::HOST, &self.host)
             .header(header::CONTENT_TYPE, "application/json")
             .body(Full::new(body))?;
-        self.requests.ready().await?;
-        let answer = self.requests.send_request(request).await?;
-        let status = answer.status();
-        let body = answer.into_body().collect().await?.to_bytes();
+        self.sender.ready().await?;
+        let response = self.sender.send_request(request).await?;
+        let status = response.status();
+        let body = response.into_body().collect().await?.to_bytes();
         if status == expected {
             Ok(body)
         } else {
-            // A refusal carries no token.
+            // The body of an error contains no token, so it can be printed.
             Err(format!(
-                "the console answered {status}: {}",
+                "the console responded {status}: {}",
                 String::from_utf8_lossy(&body)
             )
             .into())

@@ -1,59 +1,57 @@
-//! The machine that all of it runs on.
+//! The machine that the benchmark runs on.
 
 use std::fmt;
 
 use super::round::median;
-use super::servers::Programs;
-use super::{Cell, Failure};
+use super::testbed::Programs;
+use super::{BenchError, Series};
 
-/// How many processors others may keep busy while a round still counts as undisturbed.
-pub const QUIET: f64 = 0.2;
+/// The number of CPUs that other processes may use in an undisturbed round.
+pub const MAX_OTHER_CPUS: f64 = 0.2;
 
-/// What is to be known about it beside the numbers.
+/// Properties of the machine that affect results.
 pub struct Machine {
     /// Cores that this process may use.
     pub cores: usize,
-    /// As the processor calls itself.
-    pub processor: String,
+    /// `model name` in `/proc/cpuinfo`.
+    pub cpu_model: String,
     /// The server's name and version.
     pub server: String,
-    /// Tasks that were running when it began, as a mean over the last minute.
+    /// The load average of the minute before the benchmark.
     pub load_before: f64,
 }
 
 impl Machine {
-    /// Looks at it before anything is measured.
-    pub fn look(programs: &Programs) -> Result<Self, Failure> {
-        let processors = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let name = processors
+    /// Reads the properties before anything is measured.
+    pub fn inspect(programs: &Programs) -> Result<Self, BenchError> {
+        let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let name = cpuinfo
             .lines()
             .find_map(|line| line.strip_prefix("model name")?.split_once(": "));
         Ok(Self {
             cores: std::thread::available_parallelism()?.get(),
-            processor: name
-                .map_or("unknown processor", |(_, name)| name)
-                .to_owned(),
+            cpu_model: name.map_or("unknown CPU", |(_, name)| name).to_owned(),
             server: format!("{} {}", programs.server, programs.server_version),
-            load_before: load()?,
+            load_before: load_average()?,
         })
     }
 
-    /// How much of it others had meanwhile, and what that means.
-    pub fn in_words(&self, cells: &[Cell]) -> String {
-        let rounds = || cells.iter().flat_map(|cell| &cell.rounds);
-        let share = |others: f64| format!("{:.0} %", 100.0 * others / self.cores as f64);
-        let usually = median(rounds().map(|round| round.others));
-        let most = rounds().map(|round| round.others).fold(0.0, f64::max);
-        let quiet = if most < QUIET {
+    /// Describes how much CPU time other processes used during the rounds.
+    pub fn describe_interference(&self, results: &[Series]) -> String {
+        let rounds = || results.iter().flat_map(|series| &series.rounds);
+        let share = |other_cpus: f64| format!("{:.0} %", 100.0 * other_cpus / self.cores as f64);
+        let median_share = median(rounds().map(|round| round.other_cpus));
+        let max_share = rounds().map(|round| round.other_cpus).fold(0.0, f64::max);
+        let quiet = if max_share < MAX_OTHER_CPUS {
             "The machine was quiet"
         } else {
             "The machine was NOT quiet"
         };
         format!(
-            "{quiet}: others had {} of it during half of the rounds, {} at most. Clients, console and servers share its \
+            "{quiet}: other processes used {} of it in the median round, {} at most. Clients, console and servers share its \
              {} cores.",
-            share(usually),
-            share(most),
+            share(median_share),
+            share(max_share),
             self.cores
         )
     }
@@ -64,12 +62,12 @@ impl fmt::Display for Machine {
         writeln!(
             f,
             "{} cores of {}, {}, load {:.2}, loopback",
-            self.cores, self.processor, self.server, self.load_before
+            self.cores, self.cpu_model, self.server, self.load_before
         )
     }
 }
 
-fn load() -> Result<f64, Failure> {
+fn load_average() -> Result<f64, BenchError> {
     let load = std::fs::read_to_string("/proc/loadavg")?;
     let first = load.split_whitespace().next().unwrap_or_default();
     Ok(first.parse()?)

@@ -1,20 +1,21 @@
-//! `make bench`: how many locks one console keeps up with, beside the floor of raw round trips and beside another library.
+//! `make bench`: throughput and latency of acquire and release through the console, compared with
+//! raw Redis round trips and with the library rslock; and the cost and latency of observing locks.
 
 mod budgets;
-mod code;
-mod delay;
+mod cpu;
+mod delay_proxy;
 mod http;
+mod load;
+mod locking_code;
 mod machine;
 mod measure;
-mod peer;
-mod processors;
-mod raw;
-mod record;
+mod observer;
+mod raw_redis;
+mod report;
 mod round;
-mod servers;
+mod rslock_client;
 mod table;
-mod watching;
-mod work;
+mod testbed;
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -22,76 +23,79 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use machine::{Machine, QUIET};
-use round::{Length, Round};
-use servers::{Bed, Programs};
+use load::{Load, Target};
+use machine::{MAX_OTHER_CPUS, Machine};
+use round::{Round, RoundDuration};
+use testbed::{Programs, Testbed};
 use tokio::time::sleep;
-use work::{Load, Way};
 
-/// Why a measurement could not be made. One sentence, for the terminal.
-type Failure = Box<dyn std::error::Error + Send + Sync>;
+/// Why a benchmark failed, as one sentence for the terminal.
+type BenchError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The lease of every lock that is taken here: long enough never to end by itself.
+/// The lease of every lock of the benchmark: long enough not to expire.
 const LEASE: Duration = Duration::from_secs(30);
 
-/// Measures pairs of acquire and release on redis-servers of its own: raw round trips, the locking code, the console over
-/// HTTP and the library rslock, in turns, so that a busy moment of the machine strikes all of them.
+/// Measures pairs of acquire and release on its own Redis servers: raw round trips, the locking
+/// code, the console over HTTP and the library rslock, in alternating rounds, so that load from
+/// other processes affects all of them.
 ///
-/// "raw" is `SET key token NX PX ttl` and a compare-and-delete script (EVALSHA), each client on a connection of its own to
-/// each node, all nodes at once, the answers of all of them awaited.
+/// "raw" is `SET key token NX PX ttl` and a compare-and-delete script (EVALSHA). Each client has
+/// its own connection to each node, sends to all nodes at once and waits for all replies.
 #[derive(Parser)]
 #[command(name = "make bench")]
 struct Options {
-    /// Rounds of half a second instead of two, for a first impression.
+    /// Run shorter rounds: half a second instead of two.
     #[arg(long)]
     quick: bool,
-    /// How often everything is measured; the table shows medians.
+    /// Number of rounds per measurement; the table shows medians.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     repeats: u32,
-    /// For so many seconds in all, rounds are measured again that others disturbed.
+    /// Total time for repeating rounds that were disturbed by other processes.
     #[arg(long, default_value_t = 0, value_name = "SECONDS")]
-    patience: u64,
+    retry_seconds: u64,
     /// Numbers of clients.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 16, 64])]
     clients: Vec<usize>,
     /// Numbers of nodes.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 5])]
     nodes: Vec<usize>,
-    /// Only these: raw, code, http, rslock, rslock-shared.
+    /// Measure only these targets: raw, code, http, rslock, rslock-shared.
     #[arg(long, value_delimiter = ',')]
-    ways: Vec<Way>,
-    /// Leave out contended locks and delayed nodes.
+    targets: Vec<Target>,
+    /// Skip contended locks and delayed nodes.
     #[arg(long)]
     plain: bool,
-    /// Only these of what watching costs: discovery, steady, lag, size, reads, viewers; by default all of them.
+    /// Run only these observer benchmarks: discovery, overhead, lag, large-index, reads,
+    /// subscribers [default: all].
     #[arg(long, value_delimiter = ',')]
-    watching: Vec<watching::Section>,
-    /// For so long thousands watch [default: 60; with --quick 10].
+    sections: Vec<observer::Section>,
+    /// Duration of the benchmark with thousands of subscribers [default: 60; with --quick 10].
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(5..))]
-    crowd_seconds: Option<u32>,
-    /// Leave out acquiring and releasing.
+    subscriber_seconds: Option<u32>,
+    /// Skip the benchmarks of acquire and release.
     #[arg(long)]
-    only_watching: bool,
-    /// The console to measure [default: the lockkeeper that was built beside this program].
+    only_observer: bool,
+    /// Path of the console binary [default: the `lockkeeper` built together with this program].
     #[arg(long, value_name = "FILE")]
     console: Option<PathBuf>,
-    /// Write every single measurement there, as JSON.
+    /// Write all measurements to this file as JSON.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
 
 impl Options {
-    /// The ways that are measured under a load.
-    fn ways_of(&self, load: Load) -> impl Iterator<Item = Way> {
-        let is_wanted = |way: &Way| self.ways.is_empty() || self.ways.contains(way);
-        load.ways().into_iter().filter(is_wanted)
+    /// The selected targets of a load.
+    fn targets_of(&self, load: Load) -> impl Iterator<Item = Target> {
+        let is_selected =
+            |target: &Target| self.targets.is_empty() || self.targets.contains(target);
+        load.targets().into_iter().filter(is_selected)
     }
 }
 
-/// One way under one load, measured again and again.
-struct Cell {
+/// The rounds of one target under one load.
+struct Series {
     load: Load,
-    way: Way,
+    target: Target,
     rounds: Vec<Round>,
 }
 
@@ -99,122 +103,122 @@ fn main() -> ExitCode {
     let options = Options::parse();
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
-        Err(why) => return fail(&why.into()),
+        Err(error) => return fail(&error.into()),
     };
     match runtime.block_on(run(&options)) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(why) => fail(&why),
+        Err(error) => fail(&error),
     }
 }
 
-fn fail(why: &Failure) -> ExitCode {
-    eprintln!("bench: {why}");
+fn fail(error: &BenchError) -> ExitCode {
+    eprintln!("bench: {error}");
     ExitCode::FAILURE
 }
 
-async fn run(options: &Options) -> Result<(), Failure> {
+async fn run(options: &Options) -> Result<(), BenchError> {
     let programs = Programs::find(options.console.clone()).await?;
-    let machine = Machine::look(&programs)?;
+    let machine = Machine::inspect(&programs)?;
     print!("{machine}");
 
-    let length = Length::of(if options.quick {
+    let round_duration = RoundDuration::of(if options.quick {
         Duration::from_millis(500)
     } else {
         Duration::from_secs(2)
     });
-    let patience_ends = Instant::now() + Duration::from_secs(options.patience);
-    let loads = if options.only_watching {
+    let retry_deadline = Instant::now() + Duration::from_secs(options.retry_seconds);
+    let loads = if options.only_observer {
         Vec::new()
     } else {
-        work::loads(&options.nodes, &options.clients, options.plain)
+        load::loads(&options.nodes, &options.clients, options.plain)
     };
-    let rounds = loads.iter().map(|load| options.ways_of(*load).count());
+    let rounds = loads.iter().map(|load| options.targets_of(*load).count());
     let rounds = rounds.sum::<usize>() * options.repeats as usize;
-    let about = (length.warm_up + length.measured) * u32::try_from(rounds)?;
-    say(&format!(
+    let estimate = (round_duration.warm_up + round_duration.measured) * u32::try_from(rounds)?;
+    report_progress(&format!(
         "{rounds} rounds, about {} s",
-        about.as_secs().max(1)
+        estimate.as_secs().max(1)
     ));
-    let mut cells = Vec::new();
+    let mut results = Vec::new();
     let mut round_trip = None;
-    // One bed at a time: what is not measured does not run.
-    for loads in loads.chunk_by(|one, other| one.same_bed(*other)) {
-        let bed = Bed::start(&programs, loads[0]).await?;
+    // One testbed at a time: servers that are not measured would use CPU time.
+    for loads in loads.chunk_by(|first, second| first.shares_testbed_with(*second)) {
+        let testbed = Testbed::start(&programs, loads[0]).await?;
         if loads[0].delayed {
-            round_trip = Some(bed.round_trip().await?);
+            round_trip = Some(testbed.round_trip().await?);
         }
         for &load in loads {
-            cells.extend(measure(options, &bed, load, length, patience_ends).await?);
+            results.extend(measure(options, &testbed, load, round_duration, retry_deadline).await?);
         }
-        bed.end().await;
+        testbed.stop().await;
     }
-    said_it_all();
+    clear_progress();
 
-    if !cells.is_empty() {
-        print!("{}", table::of(&cells, round_trip));
+    if !results.is_empty() {
+        print!("{}", table::render(&results, round_trip));
     }
-    let mut budgets = budgets::of(&cells);
-    let watching = watching::measure(
+    let mut budgets = budgets::evaluate(&results);
+    let observer_budgets = observer::measure(
         &programs,
-        &options.watching,
+        &options.sections,
         options.quick,
-        options.crowd_seconds,
+        options.subscriber_seconds,
     );
-    budgets.extend(watching.await?);
-    print!("{}", budgets::in_words(&budgets));
-    if !cells.is_empty() {
-        println!("\n{}", machine.in_words(&cells));
+    budgets.extend(observer_budgets.await?);
+    print!("{}", budgets::render(&budgets));
+    if !results.is_empty() {
+        println!("\n{}", machine.describe_interference(&results));
     }
     if let Some(file) = &options.json {
-        let record = record::of(&machine, length, &cells, round_trip, &budgets);
-        std::fs::write(file, record).map_err(|why| format!("{}: {why}", file.display()))?;
+        let report = report::to_json(&machine, round_duration, &results, round_trip, &budgets);
+        std::fs::write(file, report).map_err(|error| format!("{}: {error}", file.display()))?;
     }
     Ok(())
 }
 
-/// Tells whoever waits what is going on: on a terminal in one line that changes, else line by line.
-fn say(what: &str) {
+/// Prints progress to standard error: on a terminal it overwrites the current line.
+fn report_progress(text: &str) {
     if std::io::stderr().is_terminal() {
-        eprint!("\r\x1b[K{what}");
+        eprint!("\r\x1b[K{text}");
     } else {
-        eprintln!("{what}");
+        eprintln!("{text}");
     }
 }
 
-/// Takes that line away.
-fn said_it_all() {
+/// Clears the progress line.
+fn clear_progress() {
     if std::io::stderr().is_terminal() {
         eprint!("\r\x1b[K");
     }
 }
 
-/// Measures all ways in turns.
+/// Measures all targets in alternating rounds.
 async fn measure(
     options: &Options,
-    bed: &Bed,
+    testbed: &Testbed,
     load: Load,
-    length: Length,
-    patience_ends: Instant,
-) -> Result<Vec<Cell>, Failure> {
-    let new = |way| Cell {
+    round_duration: RoundDuration,
+    retry_deadline: Instant,
+) -> Result<Vec<Series>, BenchError> {
+    let new = |target| Series {
         load,
-        way,
+        target,
         rounds: Vec::new(),
     };
-    let mut cells: Vec<Cell> = options.ways_of(load).map(new).collect();
+    let mut results: Vec<Series> = options.targets_of(load).map(new).collect();
     for repeat in 1..=options.repeats {
-        for cell in &mut cells {
-            say(&format!(
+        for series in &mut results {
+            report_progress(&format!(
                 "{load}, {}: {repeat} of {}",
-                cell.way, options.repeats
+                series.target, options.repeats
             ));
-            let mut round = measure::measure(cell.way, bed, load, length).await?;
-            while round.others >= QUIET && Instant::now() < patience_ends {
+            let mut round = measure::measure(series.target, testbed, load, round_duration).await?;
+            while round.other_cpus >= MAX_OTHER_CPUS && Instant::now() < retry_deadline {
                 sleep(Duration::from_secs(1)).await;
-                round = measure::measure(cell.way, bed, load, length).await?;
+                round = measure::measure(series.target, testbed, load, round_duration).await?;
             }
-            cell.rounds.push(round);
+            series.rounds.push(round);
         }
     }
-    Ok(cells)
+    Ok(results)
 }

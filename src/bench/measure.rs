@@ -1,18 +1,58 @@
-//! One way to take a lock, measured under one load.
+//! Dispatches a measurement to the clients of its target.
 
-use super::round::{Length, Round, measure as run};
-use super::servers::Bed;
-use super::work::{Load, Way};
-use super::{Failure, code, http, peer, raw};
+use super::load::{Load, Target};
+use super::round::{Round, RoundDuration, measure as run};
+use super::testbed::Testbed;
+use super::{BenchError, http, locking_code, raw_redis, rslock_client};
 
-/// Measures one way under one load, with fresh connections.
-pub async fn measure(way: Way, bed: &Bed, load: Load, length: Length) -> Result<Round, Failure> {
-    let spent = || bed.spent();
-    match way {
-        Way::Raw => run(raw::clients(bed, load).await?, length, spent).await,
-        Way::Code => run(code::clients(bed, load), length, spent).await,
-        Way::Http => run(http::clients(bed, load).await?, length, spent).await,
-        Way::Rslock => run(peer::clients(bed, load), length, spent).await,
-        Way::RslockShared => run(peer::clients_that_share(bed, load), length, spent).await,
+/// Measures one target under one load, with new connections.
+pub async fn measure(
+    target: Target,
+    testbed: &Testbed,
+    load: Load,
+    round_duration: RoundDuration,
+) -> Result<Round, BenchError> {
+    let cpu_time = || testbed.cpu_time();
+    match target {
+        Target::Raw => {
+            run(
+                raw_redis::clients(testbed, load).await?,
+                round_duration,
+                cpu_time,
+            )
+            .await
+        }
+        Target::Code => {
+            run(
+                locking_code::clients(testbed, load),
+                round_duration,
+                cpu_time,
+            )
+            .await
+        }
+        Target::Http => {
+            run(
+                http::clients(testbed, load).await?,
+                round_duration,
+                cpu_time,
+            )
+            .await
+        }
+        Target::Rslock => {
+            run(
+                rslock_client::clients(testbed, load),
+                round_duration,
+                cpu_time,
+            )
+            .await
+        }
+        Target::RslockShared => {
+            run(
+                rslock_client::clients_with_shared_manager(testbed, load),
+                round_duration,
+                cpu_time,
+            )
+            .await
+        }
     }
 }

@@ -1,29 +1,27 @@
-//! One measurement: clients that take and give back a lock as fast as they can for a while.
+//! A round: clients that acquire and release locks as fast as possible for a fixed time.
 
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
-use super::Failure;
-use super::processors::Spent;
+use super::BenchError;
+use super::cpu::CpuTime;
 
-/// Somebody who takes a lock and gives it back.
-pub trait Client: Send + 'static {
-    /// Once.
-    fn pair(&mut self) -> impl Future<Output = Result<(), Failure>> + Send;
+/// A client of the benchmark.
+pub trait BenchClient: Send + 'static {
+    /// Acquires and releases its lock once.
+    fn pair(&mut self) -> impl Future<Output = Result<(), BenchError>> + Send;
 }
 
-/// How long is measured, and what is thrown away before.
+/// The duration of a round: a warm-up, whose pairs are not counted, and the measurement.
 #[derive(Clone, Copy)]
-pub struct Length {
-    /// Until connections, caches and branch predictors have settled.
+pub struct RoundDuration {
     pub warm_up: Duration,
-    /// What counts.
     pub measured: Duration,
 }
 
-impl Length {
-    /// With a warm-up of a fifth.
+impl RoundDuration {
+    /// Adds a warm-up of a fifth, in which connections are opened and caches filled.
     pub fn of(measured: Duration) -> Self {
         Self {
             warm_up: measured / 5,
@@ -32,82 +30,84 @@ impl Length {
     }
 }
 
-/// What a measurement showed.
+/// The result of a round.
 #[derive(Clone, Copy, Debug)]
 pub struct Round {
     /// Pairs of all clients together.
     pub pairs_per_second: f64,
-    /// Half of the pairs took no longer.
+    /// Median latency of a pair.
     pub p50: Duration,
-    /// All but a hundredth took no longer.
     pub p99: Duration,
-    /// How many pairs that were.
     pub pairs: u32,
-    /// Processor time spent meanwhile.
-    pub spent: Spent,
-    /// The share of the time measured that others kept a processor busy: 1 is one whole processor.
-    pub others: f64,
+    /// CPU time used during the round.
+    pub cpu_time: CpuTime,
+    /// The number of CPUs that other processes used on average.
+    pub other_cpus: f64,
 }
 
-/// Lets all clients go at once and counts the pairs that end within the time measured. `spent` tells the processor time
-/// so far.
-pub async fn measure<C: Client>(
+/// Starts all clients and counts the pairs that end in the measured time. `cpu_time` returns the
+/// CPU time used so far.
+pub async fn measure<C: BenchClient>(
     clients: Vec<C>,
-    length: Length,
-    spent: impl Fn() -> Spent,
-) -> Result<Round, Failure> {
-    let from = Instant::now() + length.warm_up;
-    let until = from + length.measured;
+    round_duration: RoundDuration,
+    cpu_time: impl Fn() -> CpuTime,
+) -> Result<Round, BenchError> {
+    let from = Instant::now() + round_duration.warm_up;
+    let until = from + round_duration.measured;
     let mut running = JoinSet::new();
     for client in clients {
         running.spawn(pairs(client, from, until));
     }
     tokio::time::sleep_until(from.into()).await;
-    let before = spent();
-    let mut took = Vec::new();
+    let before = cpu_time();
+    let mut latencies = Vec::new();
     while let Some(ended) = running.join_next().await {
-        // A failure drops the set, which ends the other clients.
-        took.extend(ended??);
+        // An error drops the set, which aborts the other clients.
+        latencies.extend(ended??);
     }
-    let spent = spent().since(before);
-    let others = spent.by_others().as_secs_f64() / from.elapsed().as_secs_f64();
-    took.sort_unstable();
-    let at = |share: f64| took.get((took.len() as f64 * share) as usize).copied();
+    let cpu_time = cpu_time().since(before);
+    let other_cpus = cpu_time.of_other_processes().as_secs_f64() / from.elapsed().as_secs_f64();
+    latencies.sort_unstable();
+    let at = |share: f64| {
+        latencies
+            .get((latencies.len() as f64 * share) as usize)
+            .copied()
+    };
     match (at(0.5), at(0.99)) {
         (Some(p50), Some(p99)) => Ok(Round {
-            pairs_per_second: took.len() as f64 / length.measured.as_secs_f64(),
+            pairs_per_second: latencies.len() as f64 / round_duration.measured.as_secs_f64(),
             p50,
             p99,
-            pairs: u32::try_from(took.len())?,
-            spent,
-            others,
+            pairs: u32::try_from(latencies.len())?,
+            cpu_time,
+            other_cpus,
         }),
-        _ => Err("not one pair ended in the time measured".into()),
+        _ => Err("no pair was completed in the measured time".into()),
     }
 }
 
-/// How long each pair took that ended between these moments.
+/// Runs pairs until `until` and returns the latencies of those that end after `from`.
 async fn pairs(
-    mut client: impl Client,
+    mut client: impl BenchClient,
     from: Instant,
     until: Instant,
-) -> Result<Vec<Duration>, Failure> {
-    let mut took = Vec::new();
-    let mut began = Instant::now();
+) -> Result<Vec<Duration>, BenchError> {
+    let mut latencies = Vec::new();
+    let mut started = Instant::now();
     loop {
         client.pair().await?;
         let ended = Instant::now();
         if ended >= until {
-            return Ok(took);
+            return Ok(latencies);
         }
         if ended >= from {
-            took.push(ended - began);
+            latencies.push(ended - started);
         }
-        began = ended;
+        started = ended;
     }
 }
 
-/// The one in the middle, or the mean of the two there.
+/// The median; the mean of the two middle values if their number is even. NaN if there is none.
 pub fn median(numbers: impl IntoIterator<Item = f64>) -> f64 {
     let mut numbers: Vec<f64> = numbers.into_iter().collect();
     numbers.sort_unstable_by(f64::total_cmp);

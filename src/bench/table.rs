@@ -1,20 +1,20 @@
-//! The table: a block for each load, a line for each way.
+//! The result table: a block for each load, a line for each target.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::Cell;
-use super::processors::Spent;
+use super::Series;
+use super::cpu::CpuTime;
+use super::load::{Load, Target};
 use super::round::{Round, median};
-use super::work::{Load, Way};
 
-/// The medians of all rounds, with ratios against the floor.
-pub fn of(cells: &[Cell], round_trip: Option<Duration>) -> String {
+/// Renders the medians of all rounds, with ratios to raw round trips.
+pub fn render(results: &[Series], round_trip: Option<Duration>) -> String {
     let mut table = String::from(
-        "\nMedians; × against the raw round trips that were measured side by side. On the right, µs of processor time that a\n\
-         pair costs this program, the console and the servers.\n",
+        "\nMedians; × relative to raw round trips, measured in alternating rounds. On the right: CPU time per pair\n\
+         in µs of this program, the console and the servers.\n",
     );
-    for block in cells.chunk_by(|one, other| one.load == other.load) {
+    for block in results.chunk_by(|first, second| first.load == second.load) {
         let load = block[0].load;
         let mut line = |text: String| writeln!(table, "{}", text.trim_end()).expect("infallible");
         line(String::new());
@@ -30,33 +30,34 @@ pub fn of(cells: &[Cell], round_trip: Option<Duration>) -> String {
             "console",
             "redis",
         ));
-        for cell in block {
-            let against = |of: fn(&Round) -> f64| {
-                ratio(cells, load, (cell.way, Way::Raw), of)
-                    .filter(|_| cell.way != Way::Raw)
+        for series in block {
+            let relative = |value: fn(&Round) -> f64| {
+                ratio(results, load, (series.target, Target::Raw), value)
+                    .filter(|_| series.target != Target::Raw)
                     .map_or(String::new(), |ratio| format!("{ratio:.2}"))
             };
-            let spent = |of: fn(&Spent) -> Duration| {
-                let micros =
-                    |round: &Round| of(&round.spent).as_secs_f64() * 1e6 / f64::from(round.pairs);
-                median(cell.rounds.iter().map(micros))
+            let cpu_time = |part: fn(&CpuTime) -> Duration| {
+                let micros = |round: &Round| {
+                    part(&round.cpu_time).as_secs_f64() * 1e6 / f64::from(round.pairs)
+                };
+                median(series.rounds.iter().map(micros))
             };
             line(format!(
                 "  {:<40}{:>9.0}{:>9.0}{:>9.0}{:>11}{:>8}   {:>8.0}{:>8.0}{:>8.0}",
-                cell.way.to_string(),
-                cell.median(pairs),
-                cell.median(p50) * 1e6,
-                cell.median(p99) * 1e6,
-                against(pairs),
-                against(p50),
-                spent(|spent| spent.here),
-                spent(|spent| spent.console),
-                spent(|spent| spent.servers),
+                series.target.to_string(),
+                series.median(pairs),
+                series.median(p50) * 1e6,
+                series.median(p99) * 1e6,
+                relative(pairs),
+                relative(p50),
+                cpu_time(|cpu_time| cpu_time.bench),
+                cpu_time(|cpu_time| cpu_time.console),
+                cpu_time(|cpu_time| cpu_time.servers),
             ));
         }
-        if let Some(took) = round_trip.filter(|_| load.delayed) {
-            let took = took.as_secs_f64() * 1e3;
-            line(format!("  (a PING there and back takes {took:.2} ms)"));
+        if let Some(round_trip) = round_trip.filter(|_| load.delayed) {
+            let round_trip_ms = round_trip.as_secs_f64() * 1e3;
+            line(format!("  (round trip of a PING: {round_trip_ms:.2} ms)"));
         }
     }
     table
@@ -67,7 +68,7 @@ pub fn pairs(round: &Round) -> f64 {
     round.pairs_per_second
 }
 
-/// The median of a pair, in seconds.
+/// The median latency of a pair, in seconds.
 pub fn p50(round: &Round) -> f64 {
     round.p50.as_secs_f64()
 }
@@ -76,26 +77,29 @@ fn p99(round: &Round) -> f64 {
     round.p99.as_secs_f64()
 }
 
-impl Cell {
-    /// The median of a number over all rounds.
-    pub fn median(&self, of: fn(&Round) -> f64) -> f64 {
-        median(self.rounds.iter().map(of))
+impl Series {
+    /// The median of a value over all rounds.
+    pub fn median(&self, value: fn(&Round) -> f64) -> f64 {
+        median(self.rounds.iter().map(value))
     }
 }
 
-/// How a number of one way compares with another's under the same load: the median over rounds that ran side by side.
+/// The ratio of a value between two targets under the same load: the median over pairs of
+/// alternating rounds.
 pub fn ratio(
-    cells: &[Cell],
+    results: &[Series],
     load: Load,
-    (one, other): (Way, Way),
-    of: fn(&Round) -> f64,
+    (target, reference): (Target, Target),
+    value: fn(&Round) -> f64,
 ) -> Option<f64> {
-    let find = |way| {
-        cells
+    let find = |target| {
+        results
             .iter()
-            .find(|cell| cell.load == load && cell.way == way)
+            .find(|series| series.load == load && series.target == target)
     };
-    let (one, other) = (find(one)?, find(other)?);
-    let side_by_side = one.rounds.iter().zip(&other.rounds);
-    Some(median(side_by_side.map(|(one, other)| of(one) / of(other))))
+    let (measured, reference) = (find(target)?, find(reference)?);
+    let rounds = measured.rounds.iter().zip(&reference.rounds);
+    Some(median(rounds.map(|(measured, reference)| {
+        value(measured) / value(reference)
+    })))
 }

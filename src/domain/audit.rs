@@ -1,76 +1,80 @@
-//! Which acts of the audit are asked for, and a page of them.
+//! Filters and pages of the audit log.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{ActEnd, ActKind, Audited, LockKey, Timestamp, text};
+use super::{AuditEntry, LockKey, OperationKind, OperationResult, Timestamp, text};
 
-/// Which acts are asked for; an absent field narrows nothing.
+/// Selects entries of the audit log. Absent fields match every entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditFilter {
-    /// Only on this group.
+    /// The name of the group.
     pub group: Option<String>,
-    /// Only on the lock with exactly this name.
+    /// The exact name of the lock.
     pub key: Option<LockKey>,
-    /// Only this kind.
-    pub act: Option<ActKind>,
-    /// Only by this person, token or program.
-    pub who: Option<String>,
-    /// Only with this end.
-    pub end: Option<ActEnd>,
-    /// Only what has this in name, owner, reason, request or who did it, in any case.
+    /// The kind of operation.
+    pub action: Option<OperationKind>,
+    /// The name of the user, token or program.
+    pub actor: Option<String>,
+    /// The result of the operation.
+    pub result: Option<OperationResult>,
+    /// A case-insensitive substring of the lock's name, the owner, the reason, the request id or
+    /// the actor.
     pub text: Option<String>,
-    /// Only what began at this moment or later.
+    /// Inclusive lower bound of `started_at`.
     pub from: Option<Timestamp>,
-    /// Only what began before this moment.
+    /// Exclusive upper bound of `started_at`.
     pub until: Option<Timestamp>,
 }
 
 impl AuditFilter {
-    /// Whether an act passes.
-    pub fn matches(&self, act: &Audited) -> bool {
-        fn is<T: PartialEq>(wanted: Option<&T>, found: Option<&T>) -> bool {
-            wanted.is_none_or(|wanted| found == Some(wanted))
+    /// Whether the entry matches every field of the filter.
+    pub fn matches(&self, entry: &AuditEntry) -> bool {
+        fn equals<T: PartialEq>(expected: Option<&T>, actual: Option<&T>) -> bool {
+            expected.is_none_or(|expected| actual == Some(expected))
         }
-        is(self.group.as_ref(), act.group.as_ref())
-            && is(self.key.as_ref(), act.key.as_ref())
-            && is(self.act.as_ref(), Some(&act.act))
-            && is(self.who.as_ref(), Some(&act.who))
-            && is(self.end.as_ref(), Some(&act.end))
-            && self.from.is_none_or(|from| act.began_at >= from)
-            && self.until.is_none_or(|until| act.began_at < until)
-            && self.text.as_deref().is_none_or(|part| says(act, part))
+        equals(self.group.as_ref(), entry.group.as_ref())
+            && equals(self.key.as_ref(), entry.key.as_ref())
+            && equals(self.action.as_ref(), Some(&entry.action))
+            && equals(self.actor.as_ref(), Some(&entry.actor))
+            && equals(self.result.as_ref(), Some(&entry.result))
+            && self.from.is_none_or(|from| entry.started_at >= from)
+            && self.until.is_none_or(|until| entry.started_at < until)
+            && self
+                .text
+                .as_deref()
+                .is_none_or(|part| contains_text(entry, part))
     }
 }
 
-fn says(act: &Audited, part: &str) -> bool {
-    let has = |text: &str| text::contains(text, part);
-    let may_have = |text: &Option<String>| text.as_deref().is_some_and(has);
-    has(&act.who)
-        || act.key.as_ref().is_some_and(|key| has(&key.text()))
-        || act
+fn contains_text(entry: &AuditEntry, part: &str) -> bool {
+    let contains = |text: &str| text::contains(text, part);
+    let optional_contains = |text: &Option<String>| text.as_deref().is_some_and(contains);
+    contains(&entry.actor)
+        || entry.key.as_ref().is_some_and(|key| contains(&key.text()))
+        || entry
             .fingerprint
             .as_ref()
-            .is_some_and(|fingerprint| has(fingerprint.as_str()))
-        || may_have(&act.subject)
-        || may_have(&act.label)
-        || may_have(&act.reason)
-        || may_have(&act.request)
+            .is_some_and(|fingerprint| contains(fingerprint.as_str()))
+        || optional_contains(&entry.subject)
+        || optional_contains(&entry.label)
+        || optional_contains(&entry.reason)
+        || optional_contains(&entry.request_id)
 }
 
-/// A part of the audit, the latest act first.
+/// A page of the audit log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AuditPage {
-    /// The acts.
-    pub acts: Vec<Audited>,
-    /// Hand it back for what came before; null where nothing did.
+    /// The entries, the newest first.
+    pub entries: Vec<AuditEntry>,
+    /// The cursor of the next page; null on the last page.
     pub next_cursor: Option<String>,
-    /// The audit was not searched to its beginning: there was no time for more. Go on with the cursor.
-    pub is_cut: bool,
-    /// When it was read.
+    /// The search timed out before it reached the beginning of the audit log. Continue with
+    /// `next_cursor`.
+    pub truncated: bool,
+    /// When the audit log was read.
     pub read_at: Timestamp,
 }
 
 #[cfg(test)]
-#[path = "audit_tests.rs"]
 mod tests;

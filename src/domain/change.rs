@@ -1,90 +1,92 @@
-//! What can happen to a board: the words that server and browser exchange.
+//! The changes that the server streams to subscribers.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::reason::Reason;
 use super::{Fingerprint, GroupView, Lock, LockId, Timestamp};
 
-/// How a lock left the board.
+/// Why a lock is no longer observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Ending {
-    /// It was gone before its lease was over: released, deleted by somebody else, or evicted. Nodes do not tell these apart.
+pub enum GoneReason {
+    /// The lock disappeared before its lease ended: it was released, deleted by another client, or
+    /// evicted. Redis does not report which.
     Released,
-    /// Its lease was over.
+    /// The lease ended.
     Expired,
-    /// It went away while nobody was looking.
+    /// The lock disappeared while the console did not observe it.
     Unknown,
 }
 
-/// One change of the board. Each carries all that is needed to apply it; applying it twice changes nothing.
+/// A change of the index. Changes are self-contained and idempotent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Change {
-    /// A lock that was not on the board.
+    /// A lock that was not observed before.
     Appeared {
-        /// The lock.
+        /// The lock after the change.
         #[schema(value_type = Lock)]
         lock: Arc<Lock>,
     },
-    /// The same owner with a later deadline.
+    /// The owner renewed its lease.
     Renewed {
-        /// The lock.
+        /// The lock after the change.
         #[schema(value_type = Lock)]
         lock: Arc<Lock>,
     },
-    /// Another owner.
-    ChangedHands {
-        /// The lock.
+    /// The lock has another owner.
+    OwnerChanged {
+        /// The lock after the change.
         #[schema(value_type = Lock)]
         lock: Arc<Lock>,
     },
-    /// The same owner seen differently: another node, verdict or flag.
+    /// The owner is the same, but the nodes, the verdict or the flags changed.
     Updated {
-        /// The lock.
+        /// The lock after the change.
         #[schema(value_type = Lock)]
         lock: Arc<Lock>,
     },
-    /// It is not observed any more.
+    /// The lock is no longer observed.
     Gone {
-        /// Which lock.
+        /// The group and name of the lock.
         id: LockId,
-        /// How it went.
-        ending: Ending,
-        /// When that was seen.
+        /// Why the lock is no longer observed.
+        end_reason: GoneReason,
+        /// When the lock was found to be absent.
         at: Timestamp,
     },
-    /// A lock that this console kept for its owner is lost to that owner, who must not rely on it any more. The board stays
-    /// as it is: what the nodes show of the lock is told by the other changes.
+    /// An owner lost a lock that this console renewed for it, and must stop relying on the lock.
+    /// This change does not modify the index state: other changes report what the nodes show.
     Lost {
-        /// Which lock.
+        /// The group and name of the lock.
         id: LockId,
-        /// Whose hold of it.
+        /// The owner that lost the lock.
         fingerprint: Fingerprint,
-        /// What the owner called itself when it acquired the lock.
+        /// The label that the owner gave when it acquired the lock.
         label: Option<String>,
-        /// When it was found to be lost.
+        /// When the loss was detected.
         at: Timestamp,
-        /// Why, as a sentence.
-        why: String,
+        /// Why the lock was lost.
+        reason: Reason,
     },
-    /// A group's health, coverage, or the moment it was last looked at.
+    /// The health, the scan coverage or the time of the last poll of a group changed.
     Group {
-        /// The group.
+        /// The group after the change.
         #[schema(value_type = GroupView)]
         group: Arc<GroupView>,
     },
 }
 
 impl Change {
-    /// The group that the change is about.
+    /// The name of the affected group.
     pub fn group(&self) -> &str {
         match self {
             Self::Appeared { lock }
             | Self::Renewed { lock }
-            | Self::ChangedHands { lock }
+            | Self::OwnerChanged { lock }
             | Self::Updated { lock } => &lock.id.group,
             Self::Gone { id, .. } | Self::Lost { id, .. } => &id.group,
             Self::Group { group } => &group.name,

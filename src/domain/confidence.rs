@@ -1,10 +1,10 @@
-//! How sure it is that a key is a lock, and that library's.
+//! The confidence in the detection of a lock and its format.
 
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantArray};
 use utoipa::ToSchema;
 
-/// How sure it is that a key is a lock.
+/// The confidence that a key is a lock of the detected format.
 #[derive(
     Clone,
     Copy,
@@ -23,17 +23,18 @@ use utoipa::ToSchema;
 #[derive(IntoStaticStr, VariantArray, EnumString)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Confidence {
-    /// Nothing else looks like this, or the configuration says so.
+    /// No other known key layout looks like this, or the configuration sets the format.
     #[default]
     Sure,
-    /// Its shape and its name or lease speak for it; another library, or the caller's own token, may look alike.
+    /// The shape of the value and the name or the TTL indicate a lock. Another library or a
+    /// caller-supplied token may look the same.
     Likely,
-    /// It could be anything. It stands apart from the others and is not released from here.
+    /// The key may not be a lock. Possible locks are listed separately and cannot be released.
     Possible,
 }
 
 impl Confidence {
-    /// The word in the API, in filters and on screen.
+    /// The name in the API, in filters and in the UI.
     pub fn slug(self) -> &'static str {
         self.into()
     }

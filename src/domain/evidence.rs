@@ -1,29 +1,32 @@
-//! One sign of contention, with where it comes from and how to say it.
+//! Evidence of contention: the kind, the value and a description.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// One sign of contention together with where it comes from.
+/// Evidence of contention, with its source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Evidence {
-    /// `api-attempts`: tries through this console that found it taken. `queue`: so many stand in line. `subscribers`: so many
-    /// Redisson instances have themselves told of a release. `blocked`: at most so many block on the list that is pushed to when
-    /// the lock is released; the server does not say on which keys its clients block. `idle-touch`: seconds in which somebody
-    /// else touched the key, at least. `monitor-sample`: tries that failed while a sample was taken.
+    /// `api-attempts`: acquires through this console that failed because the lock was held.
+    /// `queue`: clients in the lock's queue. `subscribers`: Redisson instances that subscribed to
+    /// release notifications. `blocked`: an upper bound of the clients that block on the list
+    /// that a release pushes to; Redis does not report the keys that its clients block on.
+    /// `idle-touch`: a lower bound of the seconds in which another client accessed the key.
+    /// `monitor-sample`: failed attempts during a monitor sample.
     pub kind: String,
-    /// The figure.
+    /// The number of clients, attempts or seconds.
     pub value: u64,
-    /// The time that the figure covers, in milliseconds, up to the observation; 0 for those who wait at that moment. For
-    /// `idle-touch` the time that was really watched, at most a minute.
+    /// The period before the observation that the value covers, in milliseconds; 0 for clients that
+    /// were waiting at the time of the observation. For `idle-touch` the measured time, at most one
+    /// minute.
     pub window_ms: u64,
 }
 
-/// A watched minute may lack so much at its ends.
+/// A measured minute can be incomplete at both ends.
 const NEARLY_A_MINUTE_MS: u64 = 57_000;
 
 impl Evidence {
-    /// The figure in words, without where it comes from: `contended 7 of the last 60 s`.
-    pub fn figure(&self) -> String {
+    /// The value as text, without the source: `contended 7 of the last 60 s`.
+    pub fn summary(&self) -> String {
         let Self {
             value, window_ms, ..
         } = self;
@@ -43,12 +46,12 @@ impl Evidence {
         }
     }
 
-    /// The same with where it comes from: `contended 7 of the last 60 s · idle-touch`.
-    pub fn sentence(&self) -> String {
-        let figure = self.figure();
+    /// The value as text, with the source: `contended 7 of the last 60 s · idle-touch`.
+    pub fn describe(&self) -> String {
+        let summary = self.summary();
         match self.kind.as_str() {
-            "queue" | "subscribers" | "blocked" => figure,
-            kind => format!("{figure} · {kind}"),
+            "queue" | "subscribers" | "blocked" => summary,
+            kind => format!("{summary} · {kind}"),
         }
     }
 }
@@ -58,8 +61,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_figure_says_what_it_counts_and_over_what_time() {
-        for (kind, value, window_ms, sentence) in [
+    fn each_kind_is_described_with_its_value_and_period() {
+        for (kind, value, window_ms, expected) in [
             (
                 "idle-touch",
                 7,
@@ -93,7 +96,7 @@ mod tests {
                 value,
                 window_ms,
             };
-            assert_eq!(evidence.sentence(), sentence);
+            assert_eq!(evidence.describe(), expected);
         }
     }
 }

@@ -1,38 +1,38 @@
-//! How a node tells of changes, and what its user is not allowed to do.
+//! Change detection of a node, and the permissions that its user lacks.
 
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 use utoipa::ToSchema;
 
-/// How changes on a node are learnt.
+/// How the console detects changes on a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 #[derive(IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 pub enum FeedLevel {
-    /// The server tells every change (`CLIENT TRACKING … BCAST`).
+    /// Client-side caching invalidations (`CLIENT TRACKING … BCAST`).
     Tracking,
-    /// The server tells every change by keyspace notifications, which somebody has turned on.
+    /// Keyspace notifications. They must be enabled on the server.
     Keyspace,
-    /// By looking again and again.
+    /// Periodic polling.
     #[default]
     Poll,
 }
 
 impl FeedLevel {
-    /// The word in the API and in the configuration.
+    /// The name in the API and in the configuration.
     pub fn slug(self) -> &'static str {
         self.into()
     }
 }
 
-/// Something that the node's user may not do, and that would help.
+/// An optional permission that the node's user lacks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MissingPermission {
     /// The command.
     pub permission: String,
-    /// What is missing on the screen for lack of it.
-    pub costs: String,
-    /// The line that would grant it, to be given to the server by somebody who may.
+    /// The information that is missing without the permission.
+    pub impact: String,
+    /// The ACL rule that grants the permission.
     pub acl: String,
 }

@@ -1,4 +1,14 @@
-//! What the doctor finds: what is wrong with a group, how that is known, why it matters for locks, and what helps.
+//! The findings of the doctor: the problem, the evidence, the impact on locks and the fix.
+//!
+//! A finding is data. [`FindingView`] and [`DiagnosisView`] contain its texts in one language.
+
+mod english;
+mod evidence;
+mod kind;
+mod skipped_check;
+mod view;
+
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
@@ -6,7 +16,15 @@ use utoipa::ToSchema;
 
 use super::Timestamp;
 
-/// How much a finding matters.
+pub use evidence::{
+    FindingEvidence, InfoSection, ObservedFact, address_list, info_command, info_fields,
+    setting_list,
+};
+pub use kind::{DelayedRestart, FindingKind};
+pub use skipped_check::{SkippedCheck, UnavailableData};
+pub use view::{DiagnosisView, FindingView, SkippedCheckView};
+
+/// The severity of a finding.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
 )]
@@ -14,189 +32,214 @@ use super::Timestamp;
 #[derive(IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Severity {
-    /// As it is, a lock can be given to two owners, or cannot be taken or given back at all.
+    /// In the current state two owners can hold the same lock, or locks cannot be acquired or
+    /// released.
     Error,
-    /// The same, once something else happens: a restart, a full memory, a failover.
+    /// The effects of an error, but only after another event such as a restart, a failover or
+    /// exhausted memory.
     Warning,
-    /// Worth knowing; no lock is in danger.
+    /// Information. No lock is at risk.
     Note,
 }
 
 impl Severity {
-    /// The word in the API and on screen.
+    /// The name in the API and in the UI.
     pub fn slug(self) -> &'static str {
         self.into()
     }
 }
 
-/// One thing that is not as it should be.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+/// A problem of a group or its nodes.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// What it is, as one stable word for scripts.
-    pub code: String,
-    /// How much it matters.
+    /// The problem.
+    pub kind: FindingKind,
+    /// The severity.
     pub severity: Severity,
-    /// The nodes that it is about; empty where it is about the group as a whole.
+    /// The affected nodes; empty if the problem affects the whole group.
     pub nodes: Vec<String>,
-    /// What is so, in one sentence.
-    pub what: String,
-    /// What it is concluded from, each with where it comes from.
-    pub evidence: Vec<String>,
-    /// Why that matters for locks.
-    pub why: String,
-    /// What to do.
-    pub fix: String,
-    /// Lines that do it, as far as lines do; to be given to the servers by somebody who may. Nothing is configured from here.
+    /// The observations that the finding is based on.
+    pub evidence: Vec<FindingEvidence>,
+    /// Commands that fix the problem.
     pub commands: Vec<String>,
-    /// What its sentences count or name besides nodes, by name: for those who word them otherwise. Stays on the server.
-    #[serde(skip)]
-    pub figures: Vec<(&'static str, String)>,
+}
+
+/// The sentences of a finding in one language.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FindingText {
+    /// The problem, in one sentence.
+    pub summary: String,
+    /// What the problem means for locks.
+    pub impact: String,
+    /// How to fix the problem.
+    pub fix: String,
+}
+
+impl FindingText {
+    /// The summary, the impact and the fix.
+    pub fn new(
+        summary: impl Into<String>,
+        impact: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Self {
+        Self {
+            summary: summary.into(),
+            impact: impact.into(),
+            fix: fix.into(),
+        }
+    }
 }
 
 impl Finding {
-    /// The same with these figures.
+    /// The finding with these texts.
+    pub fn view_with(&self, text: FindingText, evidence: Vec<String>) -> FindingView {
+        FindingView {
+            code: self.kind.code().to_owned(),
+            severity: self.severity,
+            nodes: self.nodes.clone(),
+            summary: text.summary,
+            evidence,
+            impact: text.impact,
+            fix: text.fix,
+            commands: self.commands.clone(),
+        }
+    }
+
+    /// Sets the commands that fix the problem.
     #[must_use]
-    pub fn counting<const N: usize>(self, figures: [(&'static str, String); N]) -> Self {
+    pub fn with_commands(self, commands: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self {
-            figures: figures.to_vec(),
+            commands: commands.into_iter().map(Into::into).collect(),
             ..self
         }
     }
 
-    /// One of its figures; nothing where it has none of that name.
-    pub fn figure(&self, name: &str) -> Option<&str> {
-        let found = self.figures.iter().find(|(known, _)| *known == name);
-        found.map(|(_, figure)| figure.as_str())
+    fn english_view(&self) -> FindingView {
+        let evidence = self.evidence.iter().map(ToString::to_string);
+        self.view_with(
+            FindingText::english(&self.kind, &self.nodes),
+            evidence.collect(),
+        )
     }
 }
 
-/// Something that could not be looked into: nothing is said of it, neither good nor bad.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Unchecked {
-    /// The node.
-    pub node: String,
-    /// What is not known.
-    pub what: String,
-    /// Why, and what would help.
-    pub why: String,
-    /// The same for those who word it otherwise. Stays on the server.
-    #[serde(skip)]
-    pub of: Untold,
-}
-
-/// What a node does not tell.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Untold {
-    /// Anything.
-    #[default]
-    Everything,
-    /// Its figures (`INFO`).
-    Figures {
-        /// The user that may not ask.
-        user: String,
-    },
-    /// Its settings (`CONFIG GET`).
-    Settings,
-    /// What its user may do.
-    Permissions,
-}
-
-/// What the doctor says of a group.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Checkup {
+/// The doctor's report about a group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GroupDiagnosis {
     /// The group.
     pub group: String,
-    /// Whether it is fit for locking: no finding is an `error`.
-    pub fit: bool,
-    /// What was found, the worst first.
+    /// The findings, the most severe first.
     pub findings: Vec<Finding>,
-    /// What could not be looked into.
-    pub unchecked: Vec<Unchecked>,
-    /// When the nodes were asked.
-    pub examined_at: Timestamp,
+    /// The checks that were not possible.
+    pub unchecked: Vec<SkippedCheck>,
+    /// When the nodes were queried.
+    pub checked_at: Timestamp,
 }
 
-impl Checkup {
-    /// What was found, put in order.
+impl GroupDiagnosis {
+    /// Creates a report and sorts the findings by severity.
     pub fn new(
         group: &str,
         mut findings: Vec<Finding>,
-        unchecked: Vec<Unchecked>,
-        examined_at: Timestamp,
+        unchecked: Vec<SkippedCheck>,
+        checked_at: Timestamp,
     ) -> Self {
-        findings.sort_by(|a, b| (a.severity, &a.code).cmp(&(b.severity, &b.code)));
+        findings.sort_by_key(|finding| (finding.severity, finding.kind.code()));
         Self {
             group: group.to_owned(),
-            fit: findings
-                .iter()
-                .all(|finding| finding.severity != Severity::Error),
             findings,
             unchecked,
-            examined_at,
+            checked_at,
         }
     }
 
-    /// How many findings matter this much.
+    /// Whether no finding is an error.
+    pub fn is_healthy(&self) -> bool {
+        self.count(Severity::Error) == 0
+    }
+
+    /// The number of findings with this severity.
     pub fn count(&self, severity: Severity) -> usize {
-        let of_it = |finding: &&Finding| finding.severity == severity;
-        self.findings.iter().filter(of_it).count()
+        let findings = self.findings.iter();
+        findings
+            .filter(|finding| finding.severity == severity)
+            .count()
     }
 
-    /// In a few words: `fit`, `fit, 2 warnings`, `not fit: 1 error, 2 warnings, 1 note`.
-    pub fn summary(&self) -> String {
-        let counted = |severity: Severity| match self.count(severity) {
-            0 => None,
-            1 => Some(format!("1 {}", severity.slug())),
-            n => Some(format!("{n} {}s", severity.slug())),
-        };
-        let severities = [Severity::Error, Severity::Warning, Severity::Note];
-        let counts: Vec<String> = severities.into_iter().filter_map(counted).collect();
-        match (self.fit, counts.is_empty()) {
-            (true, true) => "fit".to_owned(),
-            (true, false) => format!("fit, {}", counts.join(", ")),
-            (false, _) => format!("not fit: {}", counts.join(", ")),
+    /// The report with these texts.
+    pub fn view_with(
+        &self,
+        finding: impl Fn(&Finding) -> FindingView,
+        skipped_check: impl Fn(&SkippedCheck) -> SkippedCheckView,
+    ) -> DiagnosisView {
+        DiagnosisView {
+            group: self.group.clone(),
+            healthy: self.is_healthy(),
+            findings: self.findings.iter().map(finding).collect(),
+            unchecked: self.unchecked.iter().map(skipped_check).collect(),
+            checked_at: self.checked_at,
         }
     }
+
+    /// The report in English.
+    pub fn english_view(&self) -> DiagnosisView {
+        let skipped_check = |skipped: &SkippedCheck| SkippedCheckView {
+            node: skipped.node.clone(),
+            check: skipped.unavailable.check().to_owned(),
+            reason: skipped.unavailable.reason(),
+        };
+        self.view_with(Finding::english_view, skipped_check)
+    }
+}
+
+/// Formats a duration as in the configuration: `350ms`, `1h`.
+pub fn format_span(span: Duration) -> String {
+    let rounded = Duration::from_millis(u64::try_from(span.as_millis()).unwrap_or(u64::MAX));
+    humantime::format_duration(rounded).to_string()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn found(severity: Severity, code: &str) -> Finding {
+    fn finding(severity: Severity) -> Finding {
         Finding {
-            code: code.to_owned(),
+            kind: FindingKind::OldVersion,
             severity,
-            nodes: Vec::new(),
-            what: String::new(),
-            evidence: Vec::new(),
-            why: String::new(),
-            fix: String::new(),
+            nodes: vec!["a".to_owned()],
+            evidence: vec![FindingEvidence::about(
+                "a",
+                ObservedFact::ServerVersion("5.0.14".to_owned()),
+            )],
             commands: Vec::new(),
-            figures: Vec::new(),
         }
     }
 
     #[test]
-    fn a_group_is_fit_as_long_as_nothing_is_an_error_and_the_worst_comes_first() {
+    fn a_group_without_errors_is_healthy_and_findings_are_sorted_by_severity() {
         use Severity::{Error, Note, Warning};
-        for (severities, fit, words) in [
-            (&[][..], true, "fit"),
-            (&[Note, Warning, Warning], true, "fit, 2 warnings, 1 note"),
-            (&[Warning, Error], false, "not fit: 1 error, 1 warning"),
+        for (severities, healthy, summary) in [
+            (&[][..], true, "healthy"),
+            (
+                &[Note, Warning, Warning],
+                true,
+                "healthy, 2 warnings, 1 note",
+            ),
+            (&[Warning, Error], false, "unhealthy: 1 error, 1 warning"),
         ] {
-            let findings = severities.iter().map(|one| found(*one, "a")).collect();
-            let checkup = Checkup::new("g", findings, Vec::new(), Timestamp::from_millis(0));
-            assert_eq!(
-                (checkup.fit, checkup.summary().as_str()),
-                (fit, words),
-                "{severities:?}"
-            );
-            assert!(
-                checkup
-                    .findings
-                    .is_sorted_by_key(|finding| finding.severity)
-            );
+            let findings = severities.iter().map(|one| finding(*one)).collect();
+            let now = Timestamp::from_millis(0);
+            let view = GroupDiagnosis::new("g", findings, Vec::new(), now).english_view();
+            assert_eq!((view.healthy, view.summary().as_str()), (healthy, summary));
+            assert!(view.findings.is_sorted_by_key(|finding| finding.severity));
         }
+    }
+
+    #[test]
+    fn the_english_view_contains_the_code_the_sentences_and_the_evidence() {
+        let view = finding(Severity::Warning).english_view();
+        assert_eq!(view.code, "old-version");
+        assert_eq!(view.summary, "Node a is older than Redis 6.2.");
+        assert_eq!(view.evidence, ["a: Redis 5.0.14 (INFO server)"]);
     }
 }

@@ -1,10 +1,14 @@
-//! Redis' patterns, matched here.
+//! Glob patterns with the semantics of Redis.
 //!
-//! For several patterns one `SCAN` of all names costs the node less than one `SCAN` for each pattern. Measured on 7.0.15 with a million keys: 510 ms of its time for all names, 480 to 560 ms for each pattern.
+//! The console matches patterns itself because one `SCAN` over all keys costs a node less than one
+//! `SCAN … MATCH` per pattern. Measured on Redis 7.0.15 with a million keys: 510 ms of CPU time for
+//! all keys, 480 to 560 ms for each pattern.
 
-/// Whether `name` matches `pattern` the way `SCAN … MATCH` decides (`stringmatchlen` in Redis' util.c).
+/// Whether `name` matches `pattern`, with the rules of `SCAN … MATCH` (`stringmatchlen` in `util.c`
+/// of Redis).
 pub fn matches(pattern: &[u8], name: &[u8]) -> bool {
-    // Where to go on when what follows the last star does not fit: it may swallow one byte more.
+    // On a mismatch, matching restarts behind the last star, which then consumes one more byte.
+    // Only the last star needs to be retried, which bounds the time to O(pattern × name).
     let mut retry: Option<(&[u8], &[u8])> = None;
     let (mut pattern, mut name) = (pattern, name);
     loop {
@@ -15,7 +19,7 @@ pub fn matches(pattern: &[u8], name: &[u8]) -> bool {
             }
             Some(_) => name
                 .split_first()
-                .and_then(|(&byte, rest)| Some((one(pattern, byte)?, rest))),
+                .and_then(|(&byte, rest)| Some((match_element(pattern, byte)?, rest))),
             None if name.is_empty() => return true,
             None => None,
         };
@@ -39,51 +43,51 @@ pub fn any_matches(patterns: &[String], name: &[u8]) -> bool {
         .any(|pattern| matches(pattern.as_bytes(), name))
 }
 
-/// The pattern that matches this name and no other.
+/// Returns a pattern that matches exactly this name.
 pub fn literal(name: &str) -> String {
     let mut pattern = String::with_capacity(name.len());
-    for sign in name.chars() {
-        if matches!(sign, '*' | '?' | '[' | ']' | '\\') {
+    for c in name.chars() {
+        if matches!(c, '*' | '?' | '[' | ']' | '\\') {
             pattern.push('\\');
         }
-        pattern.push(sign);
+        pattern.push(c);
     }
     pattern
 }
 
-/// The pattern behind its first element, if that element matches `byte`.
-fn one(pattern: &[u8], byte: u8) -> Option<&[u8]> {
+/// Matches `byte` against the first element of the pattern and returns the rest of the pattern.
+fn match_element(pattern: &[u8], byte: u8) -> Option<&[u8]> {
     match pattern {
         [b'?', rest @ ..] => Some(rest),
-        [b'[', rest @ ..] => class(rest, byte),
+        [b'[', rest @ ..] => match_class(rest, byte),
         [b'\\', escaped, rest @ ..] => (*escaped == byte).then_some(rest),
         [literal, rest @ ..] => (*literal == byte).then_some(rest),
         [] => None,
     }
 }
 
-/// The pattern behind a class whose `[` was read, if `byte` is one of it.
-fn class(pattern: &[u8], byte: u8) -> Option<&[u8]> {
+/// Matches `byte` against a character class after its `[` and returns the rest of the pattern.
+fn match_class(pattern: &[u8], byte: u8) -> Option<&[u8]> {
     let (is_negated, mut pattern) = match pattern {
         [b'^', rest @ ..] => (true, rest),
         _ => (false, pattern),
     };
-    let mut is_one = false;
+    let mut is_member = false;
     loop {
         pattern = match pattern {
             [b'\\', escaped, rest @ ..] => {
-                is_one |= *escaped == byte;
+                is_member |= *escaped == byte;
                 rest
             }
-            [b']', rest @ ..] => return (is_one != is_negated).then_some(rest),
-            // Redis takes a class that never ends as ended with the pattern.
-            [] => return (is_one != is_negated).then_some(pattern),
+            [b']', rest @ ..] => return (is_member != is_negated).then_some(rest),
+            // Like Redis, an unterminated class ends with the pattern.
+            [] => return (is_member != is_negated).then_some(pattern),
             [from, b'-', to, rest @ ..] => {
-                is_one |= (*from.min(to)..=*from.max(to)).contains(&byte);
+                is_member |= (*from.min(to)..=*from.max(to)).contains(&byte);
                 rest
             }
             [literal, rest @ ..] => {
-                is_one |= *literal == byte;
+                is_member |= *literal == byte;
                 rest
             }
         };
@@ -95,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_mean_what_redis_means_by_them() {
+    fn patterns_match_like_in_redis() {
         for (pattern, name, expected) in [
             ("lock:*", "lock:a", true),
             ("lock:*", "lock:", true),
@@ -130,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_name_does_not_take_for_ever() {
+    fn a_malicious_pattern_does_not_cause_exponential_backtracking() {
         assert!(!matches(b"*a*a*a*a*a*a*a*a*b", &[b'a'; 10_000]));
     }
 }

@@ -1,36 +1,37 @@
-//! Groups and their nodes as people see them: health, clock, and how much of the keyspace was seen.
+//! Groups and nodes as the API and the UI show them: health, clocks and scan coverage.
 
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 use utoipa::ToSchema;
 
+use super::reason::Reason;
 use super::{FeedLevel, MissingPermission, Timestamp};
 
-/// How the nodes of a group serve one lock namespace together.
+/// The topology of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GroupKind {
     /// One server.
     Standalone,
-    /// One primary with replicas; sentinels decide which of them is the primary.
+    /// One primary with replicas. Sentinels elect the primary.
     Sentinel,
-    /// Primaries that share the keys among them by slots; each lock is on one of them.
+    /// Redis Cluster. Each lock is on the primary that serves its slot.
     Cluster,
-    /// N independent primaries; a lock is held with a majority of them.
+    /// Independent primaries. A majority of them must hold a lock.
     Redlock,
 }
 
-/// What a group is used for; decides how much confirmation a release asks for.
+/// The environment of a group. Forced releases in production must be confirmed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 #[derive(IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Environment {
-    /// A release asks for the lock's name typed out.
+    /// The user must type the lock's name to release it by force.
     Production,
-    /// Like production to look at, forgiving to act on.
+    /// Releases need no typed confirmation.
     Staging,
-    /// A playground.
+    /// Releases need no typed confirmation.
     #[default]
     Development,
 }
@@ -41,8 +42,8 @@ impl Environment {
         self.into()
     }
 
-    /// Whether what does harm has to be confirmed by typing out a name.
-    pub fn asks_to_confirm(self) -> bool {
+    /// Whether the user must confirm a forced release by typing the lock's name.
+    pub fn requires_confirmation(self) -> bool {
         match self {
             Self::Production => true,
             Self::Staging | Self::Development => false,
@@ -50,19 +51,19 @@ impl Environment {
     }
 }
 
-/// Whether a node can be used.
+/// The availability of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 #[derive(IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 pub enum NodeState {
-    /// Answers.
+    /// The node replies to commands.
     Up,
-    /// Cannot be reached, or answers with something that is not Redis.
+    /// The node is unreachable, or its replies are not the Redis protocol.
     Down,
-    /// Is reading its data set; will answer soon.
+    /// The node is loading its data set (`LOADING`).
     Loading,
-    /// Answers, but will not let us in: wrong password, missing permission.
+    /// The node rejects the console: wrong password or missing permission.
     Refused,
 }
 
@@ -73,127 +74,153 @@ impl NodeState {
     }
 }
 
-/// What a server says it is.
+/// The replication role that a server reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Role {
-    /// Takes writes.
+pub enum ReplicationRole {
+    /// Accepts writes.
     Primary,
-    /// Follows a primary: it cannot vote.
+    /// Replicates a primary. It does not count towards a quorum.
     Replica,
 }
 
-/// One node and its health.
+/// The state of a node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct NodeView {
-    /// Its name in the configuration.
+    /// The node's name in the configuration.
     pub name: String,
-    /// Where it is, without credentials.
+    /// The address, without credentials.
     pub address: String,
-    /// Whether it can be used.
+    /// The availability.
     pub state: NodeState,
-    /// Why it is not up, in words; null while it is up.
-    pub reason: Option<String>,
-    /// Since when it is in that state; null before the first attempt ended.
+    /// Why the node is not up; null while it is up.
+    pub reason: Option<Reason>,
+    /// When the node entered `state`; null before the first connection attempt ended.
     pub since: Option<Timestamp>,
-    /// The last round trip in milliseconds, with microseconds as decimals.
+    /// The last round-trip time in milliseconds, with microseconds as decimals.
     pub latency_ms: Option<f64>,
-    /// Its clock minus ours in milliseconds, at the middle of the round trip; uncertain by half of `latency_ms`.
+    /// The node's clock minus the console's clock in milliseconds, at the middle of the round trip.
+    /// The error is at most half of `latency_ms`.
     pub clock_skew_ms: Option<i64>,
-    /// The server's version as it says itself.
+    /// The version that the server reports.
     pub version: Option<String>,
     /// `redis` or `valkey`.
     pub server: Option<String>,
     /// Primary or replica.
-    pub role: Option<Role>,
-    /// Changes at every start of the server.
+    pub role: Option<ReplicationRole>,
+    /// The `run_id` of the server. It changes at every start.
     pub run_id: Option<String>,
-    /// How long the server has been running, by its own account, in milliseconds.
+    /// The uptime that the server reports, in milliseconds.
     pub uptime_ms: Option<u64>,
-    /// When its `run_id` was seen to change; null while this console has seen no restart.
+    /// When this console observed a change of `run_id`; null if it has observed no restart.
     pub restarted_at: Option<Timestamp>,
-    /// When it was last seen to have become another server, as after a failover that sentinels decided; null while this
-    /// console has seen none.
-    pub moved: Option<Moved>,
-    /// The replica that is scanned, looked at and listened to instead of it, or why it is not at the moment; null where none
-    /// is configured.
+    /// The last change of the server behind the node, as after a Sentinel failover; null if this
+    /// console has observed none.
+    pub moved: Option<AddressChange>,
+    /// The replica that the console reads from instead of the node; null if none is configured or it
+    /// is not used at the moment.
     pub read_from: Option<String>,
-    /// Until when its answers are a restart hazard: it may have forgotten locks whose owners rely on it, the longest of which
-    /// is over then. It was seen to restart without having kept every write, or it started long after a majority of its group
-    /// could have, or it is new in its Redlock group. Null otherwise, once that was long enough ago, and once an operator has
-    /// vouched for it.
+    /// Why the configured replica is not used at the moment; null if it is, or none is configured.
+    pub read_from_unavailable_reason: Option<Reason>,
+    /// The end of the restart hazard, after which the longest lease that the node may have lost is
+    /// over. A hazard starts when the node restarts without having persisted every write, starts
+    /// long after a majority of its group could have started, or joins a Redlock group. Null
+    /// without a hazard, after its end, and after an operator has cleared it for the node.
     pub hazard_until: Option<Timestamp>,
-    /// Whether it takes part in acquiring new locks; not during a restart hazard, unless the configuration says otherwise.
-    pub votes: bool,
-    /// How changes are learnt.
+    /// The node takes part in acquires of new locks. During a restart hazard it does not, unless
+    /// `delayed_restart` is off.
+    pub quorum_eligible: bool,
+    /// How the console detects changes.
     pub feed: FeedLevel,
-    /// What is told that way, or why it is no better; null where every change is told at once.
-    pub feed_reason: Option<String>,
-    /// What its user may not do and would have to, for the screen to show everything.
-    pub missing: Vec<MissingPermission>,
-    /// Why nothing can be told from idle times here of who else touches a lock (`idle-touch`); null where it can.
-    pub unmeasured: Option<String>,
-    /// When it last answered.
-    pub heard_at: Option<Timestamp>,
+    /// The limits of the change detection, or why a better method is not used; null if every change
+    /// is reported immediately.
+    pub feed_reason: Option<Reason>,
+    /// Permissions that the node's user lacks. Without them the console shows less information.
+    pub missing_permissions: Vec<MissingPermission>,
+    /// Why `idle-touch` cannot be measured on this node; null if it can.
+    pub contention_unavailable_reason: Option<Reason>,
+    /// When the node last replied.
+    pub last_reply_at: Option<Timestamp>,
 }
 
-/// A node that became another server.
+/// A change of the server behind a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Moved {
-    /// Where it was.
-    pub from: String,
-    /// When that was seen.
+pub struct AddressChange {
+    /// The previous address.
+    pub previous_address: String,
+    /// When the change was observed.
     pub at: Timestamp,
 }
 
-/// How much of the keyspace the last scan saw.
+/// The coverage of the last scan pass.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Coverage {
-    /// The patterns that are scanned for.
+pub struct ScanCoverage {
+    /// The patterns of the names that are considered; `*` if every key is considered, by its type and
+    /// value.
     pub patterns: Vec<String>,
-    /// Keys on the nodes that the last complete pass went over (each node's keys counted once).
+    /// The number of keys that the last complete pass scanned, on all nodes.
     pub keys_seen: u64,
-    /// Names that matched the patterns.
+    /// The number of keys that can be locks by their name or value.
     pub keys_matched: u64,
-    /// Names that matched and are passed over: longer than 16384 bytes, or beyond what is kept of long names (2 MiB a pass above 256
-    /// bytes each, 32 MiB of all). Locks with these names are not shown.
+    /// Keys that matched and were skipped: names longer than 16384 bytes, and names over 256 bytes
+    /// beyond the limits of 2 MiB per pass and 32 MiB in total. Locks with these names are not
+    /// shown.
     #[serde(default)]
-    pub names_passed_over: u64,
-    /// When the last complete pass began; null before one has ended.
+    pub keys_skipped: u64,
+    /// How far the first pass is; null after it has ended.
+    #[serde(default)]
+    pub progress: Option<ScanProgress>,
+    /// When the last complete pass started; null before the first pass has ended.
     pub pass_started_at: Option<Timestamp>,
-    /// How long it took.
+    /// The duration of the last complete pass, in milliseconds.
     pub pass_ms: Option<u64>,
-    /// Time of an average SCAN call as seen from here, in milliseconds.
+    /// The average duration of a `SCAN` call, measured by the console, in milliseconds.
     pub call_ms: Option<f64>,
-    /// How many passes have ended, the last one counted; of several nodes, on the one with the fewest.
+    /// The number of complete passes. With several nodes, the lowest number among them.
     pub passes: u32,
-    /// How many nodes it went over.
+    /// The number of nodes that the last complete pass scanned.
     pub nodes_reached: u32,
 }
 
-/// One group, its nodes and what is known about how complete the picture is.
+/// How far a scan pass is, on all nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ScanProgress {
+    /// The number of keys that were considered.
+    pub keys_considered: u64,
+    /// The number of keys on the nodes.
+    pub keys_total: u64,
+}
+
+impl ScanCoverage {
+    /// Whether keys of any name are considered.
+    pub fn includes_every_key(&self) -> bool {
+        self.patterns == ["*"]
+    }
+}
+
+/// A group, its nodes and its scan coverage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct GroupView {
-    /// Its name in the configuration.
+    /// The group's name in the configuration.
     pub name: String,
-    /// How its nodes serve locks together.
+    /// The topology.
     pub kind: GroupKind,
-    /// What it is used for.
+    /// The environment.
     pub environment: Environment,
-    /// How many nodes an owner needs.
+    /// The number of nodes that an owner needs to hold a lock.
     pub quorum: u32,
-    /// Whether acts are refused.
+    /// Whether operations that modify locks are rejected.
     pub read_only: bool,
     /// Every configured node.
     pub nodes: Vec<NodeView>,
-    /// How much of the keyspace was seen.
-    pub coverage: Coverage,
-    /// When known locks were last looked at on the nodes; null before the first look.
-    pub looked_at: Option<Timestamp>,
+    /// The coverage of the last scan pass.
+    pub coverage: ScanCoverage,
+    /// When the known locks were last polled; null before the first poll.
+    pub last_polled_at: Option<Timestamp>,
 }
 
 impl GroupView {
-    /// How many nodes can be asked.
+    /// The number of nodes that are up.
     pub fn nodes_up(&self) -> usize {
         self.nodes
             .iter()

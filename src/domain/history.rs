@@ -1,4 +1,4 @@
-//! Who held a lock from when to when, how each hold ended, and how long it is usually held.
+//! The history of a lock: its holds, renewals and hold duration statistics.
 
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
@@ -6,181 +6,187 @@ use utoipa::ToSchema;
 
 use super::{Fingerprint, Timestamp};
 
-/// How a hold ended.
+/// Why a hold ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 #[derive(IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
-pub enum HowEnded {
-    /// It was gone before its lease was over: released, deleted by somebody else, or evicted. Nodes do not tell these apart.
+pub enum HoldEndReason {
+    /// The lock disappeared before its lease ended: it was released, deleted by another client, or
+    /// evicted. Redis does not report which.
     Released,
-    /// Its lease was over.
+    /// The lease ended.
     Expired,
-    /// It was released by force through this console.
+    /// A user released the lock by force through this console.
     Forced,
-    /// The next look showed another owner while its lease ran: it was overwritten, or released and taken at once.
+    /// The next poll showed another owner before the lease ended: the value was overwritten, or the
+    /// lock was released and acquired between two polls.
     TakenOver,
-    /// It went away while nobody was looking.
+    /// The lock disappeared while the console did not observe it.
     Unknown,
 }
 
-impl HowEnded {
+impl HoldEndReason {
     /// The word in the API and on screen.
     pub fn slug(self) -> &'static str {
         self.into()
     }
 }
 
-/// How the start of a hold is known.
+/// The source of the start time of a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Start {
-    /// The owner was there when it was first looked for: an earlier start cannot be excluded.
+pub enum StartSource {
+    /// The owner already held the lock at the first observation. The hold may have started earlier.
     FirstSeen,
-    /// The owner's own time stamp.
+    /// The timestamp in the owner's value.
     Claimed,
-    /// It was seen to appear: shortly before, this owner did not have it.
+    /// The console observed the start: the previous observation did not show this owner.
     Appeared,
 }
 
-/// One owner's time with a lock.
+/// A period in which one owner held the lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Hold {
-    /// Who.
+    /// The owner.
     pub fingerprint: Fingerprint,
-    /// The readable part of the owner, where there was one.
+    /// The label of the owner, if it has one.
     pub label: Option<String>,
-    /// Since when it is known to have held it.
-    pub from: Timestamp,
-    /// How that is known.
-    pub from_is: Start,
-    /// By how many milliseconds the start may have been earlier; null where that is not known.
-    pub from_within_ms: Option<u64>,
-    /// Until when; null while it holds it.
-    pub until: Option<Timestamp>,
-    /// How it ended; null while it holds it.
-    pub ending: Option<HowEnded>,
-    /// How many renewals were seen in that time.
-    pub renewals: u32,
+    /// The known start of the hold.
+    pub started_at: Timestamp,
+    /// How `started_at` is known.
+    pub started_at_source: StartSource,
+    /// The hold may have started up to this many milliseconds earlier; null if the limit is not
+    /// known.
+    pub started_at_uncertainty_ms: Option<u64>,
+    /// The end of the hold; null while it lasts.
+    pub ended_at: Option<Timestamp>,
+    /// Why the hold ended; null while it lasts.
+    pub end_reason: Option<HoldEndReason>,
+    /// The number of renewals that were observed during the hold.
+    pub renewal_count: u32,
 }
 
 impl Hold {
-    /// How long it lasted, up to `now` where it goes on.
-    pub fn lasted_ms(&self, now: Timestamp) -> u64 {
-        let until = self.until.unwrap_or(now);
-        u64::try_from(until.millis_since(self.from)).unwrap_or(0)
+    /// The duration of the hold, up to `now` if it has not ended.
+    pub fn duration_ms(&self, now: Timestamp) -> u64 {
+        let until = self.ended_at.unwrap_or(now);
+        u64::try_from(until.millis_since(self.started_at)).unwrap_or(0)
     }
 }
 
-/// Whose holds tell what is usual.
+/// The holds that statistics are based on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum UsualOf {
-    /// This lock's own.
+pub enum StatsScope {
+    /// The holds of this lock.
     Lock,
-    /// Those of all locks whose name has the same pattern: this one has too few of its own.
+    /// The holds of all locks with the same name pattern, because this lock has too few.
     Pattern,
 }
 
-/// How long a lock is usually held, from holds that were seen from beginning to end and were not cut short by force.
+/// Statistics of the hold duration. Only holds that were observed from start to end and were not
+/// released by force are included.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Usual {
-    /// How many holds it is made of.
+pub struct HoldStats {
+    /// The number of holds.
     pub count: u32,
-    /// Half of them were not longer, in milliseconds.
+    /// The median in milliseconds.
     pub p50_ms: u64,
-    /// Nine of ten were not longer.
+    /// The 90th percentile in milliseconds.
     pub p90_ms: u64,
-    /// 99 of a hundred were not longer.
+    /// The 99th percentile in milliseconds.
     pub p99_ms: u64,
-    /// The longest.
+    /// The longest hold in milliseconds.
     pub max_ms: u64,
-    /// Whose holds they are.
-    pub of: UsualOf,
-    /// The pattern, such as `lock:invoice:*`, where they are those of all locks with it.
+    /// Which holds are included.
+    pub scope: StatsScope,
+    /// The name pattern, such as `lock:invoice:*`, if `scope` is `pattern`.
     pub pattern: Option<String>,
 }
 
-impl Usual {
-    /// So many holds have to be known before any is called unusual.
-    pub const ENOUGH: usize = 5;
-    /// A hold is overdue beyond so many times what nine of ten did not exceed …
-    const TIMES: u64 = 3;
-    /// … and no less than this beyond it, so that short locks do not cry wolf at every pause of a machine.
-    const BEYOND_MS: u64 = 10_000;
+impl HoldStats {
+    /// With fewer holds the percentiles are not meaningful, and no hold counts as overdue.
+    pub const MIN_HOLDS: usize = 5;
+    /// A hold is overdue if it exceeds the 90th percentile by this factor …
+    const OVERDUE_FACTOR: u64 = 3;
+    /// … and by at least this time. Without it, a pause of the owner's process would make every
+    /// short lock overdue.
+    const MIN_OVERDUE_MS: u64 = 10_000;
 
-    /// What these holds come to; nothing where there is none.
-    pub fn of(lasted_ms: &mut [u64], of: UsualOf) -> Option<Self> {
-        lasted_ms.sort_unstable();
-        let max_ms = *lasted_ms.last()?;
-        // The smallest that so many of a hundred do not exceed (nearest rank).
+    /// Computes the statistics of these durations; `None` if there are none.
+    pub fn from_durations(duration_ms: &mut [u64], of: StatsScope) -> Option<Self> {
+        duration_ms.sort_unstable();
+        let max_ms = *duration_ms.last()?;
+        // Nearest-rank method: each percentile is the duration of an actual hold.
         let percentile = |percent: usize| {
-            let rank = (lasted_ms.len() * percent).div_ceil(100).max(1);
-            lasted_ms.get(rank - 1).copied().unwrap_or(max_ms)
+            let rank = (duration_ms.len() * percent).div_ceil(100).max(1);
+            duration_ms.get(rank - 1).copied().unwrap_or(max_ms)
         };
         Some(Self {
-            count: u32::try_from(lasted_ms.len()).unwrap_or(u32::MAX),
+            count: u32::try_from(duration_ms.len()).unwrap_or(u32::MAX),
             p50_ms: percentile(50),
             p90_ms: percentile(90),
             p99_ms: percentile(99),
             max_ms,
-            of,
+            scope: of,
             pattern: None,
         })
     }
 
-    /// From when on a hold is overdue: held for more than three times the p90, and for more than 10 s beyond it. Nothing
-    /// while fewer than five holds are known.
+    /// The duration after which a hold is overdue: three times the 90th percentile, and at least
+    /// 10 s more than it. `None` with fewer than five holds.
     pub fn overdue_after_ms(&self) -> Option<u64> {
-        let is_known = usize::try_from(self.count).is_ok_and(|count| count >= Self::ENOUGH);
-        let after = self.p90_ms.saturating_mul(Self::TIMES);
-        is_known.then(|| after.max(self.p90_ms.saturating_add(Self::BEYOND_MS)))
+        let has_enough_holds =
+            usize::try_from(self.count).is_ok_and(|count| count >= Self::MIN_HOLDS);
+        let after = self.p90_ms.saturating_mul(Self::OVERDUE_FACTOR);
+        has_enough_holds.then(|| after.max(self.p90_ms.saturating_add(Self::MIN_OVERDUE_MS)))
     }
 }
 
-/// One renewal.
+/// A renewal of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Beat {
-    /// When it was seen.
+pub struct RenewalEvent {
+    /// When the renewal was observed.
     pub at: Timestamp,
-    /// When the lock would expire by itself from then on.
+    /// The new expiry.
     pub expires_at: Timestamp,
 }
 
-/// How far back the history goes.
+/// The retention of the history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Retention {
-    /// So many holds of a lock are kept, the latest ones.
-    pub holds: u32,
-    /// None is kept for longer than this after it ended, in milliseconds.
-    pub span_ms: u64,
-    /// Since when everything that was seen is here, as far as these two let it: since the console started, or since it had to
-    /// forget the locks that had not changed for longest.
+    /// The maximum number of holds that are kept for each lock; the oldest are removed first.
+    pub max_holds: u32,
+    /// A hold is removed this many milliseconds after it ended.
+    pub max_age_ms: u64,
+    /// The start of the recorded history, within these limits: the start of the console, or the
+    /// last time that it evicted the history of the least recently changed locks.
     pub since: Timestamp,
 }
 
-/// Who held a lock, as far as it was seen.
+/// The observed history of a lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct History {
-    /// The holds, the latest first. Time between two of them is time in which nobody was seen to hold it.
+    /// The holds, the latest first. Between two holds no owner was observed.
     pub holds: Vec<Hold>,
-    /// The latest renewals of an exclusive lock, the latest last; at most 24. What the lease was before the first of them stands
-    /// there as well, at the beginning of the hold.
+    /// The most recent renewals of an exclusive lock, the latest last; at most 24. The lease before
+    /// the first of them is not known.
     #[serde(default)]
-    pub beats: Vec<Beat>,
-    /// How long it is usually held; null where no hold was seen from beginning to end.
-    pub usual: Option<Usual>,
-    /// How far back it goes.
+    pub renewals: Vec<RenewalEvent>,
+    /// Statistics of the hold duration; null if no hold was observed from start to end.
+    pub hold_stats: Option<HoldStats>,
+    /// The limits of the history.
     pub retention: Retention,
 }
 
 impl History {
-    /// For each hold the milliseconds without an owner between it and the next later one; nothing for the latest, and where
-    /// one followed the other at once.
+    /// For each hold, the milliseconds without an owner until the next hold. `None` for the latest
+    /// hold and for holds without a gap.
     pub fn gaps_ms(&self) -> Vec<Option<u64>> {
         let later = std::iter::once(None).chain(self.holds.iter().map(Some));
         let gap = |(hold, later): (&Hold, Option<&Hold>)| {
-            let gap = later?.from.millis_since(hold.until?);
+            let gap = later?.started_at.millis_since(hold.ended_at?);
             u64::try_from(gap).ok().filter(|ms| *ms > 0)
         };
         self.holds.iter().zip(later).map(gap).collect()
@@ -192,21 +198,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_are_holds_that_took_place() {
+    fn percentiles_are_durations_of_actual_holds() {
         let mut hundred: Vec<u64> = (1..=100).rev().map(|n| n * 10).collect();
-        let usual = Usual::of(&mut hundred, UsualOf::Lock).unwrap();
-        let figures = (usual.p50_ms, usual.p90_ms, usual.p99_ms, usual.max_ms);
-        assert_eq!((usual.count, figures), (100, (500, 900, 990, 1_000)));
-        let one = Usual::of(&mut [70], UsualOf::Lock).unwrap();
+        let stats = HoldStats::from_durations(&mut hundred, StatsScope::Lock).unwrap();
+        let figures = (stats.p50_ms, stats.p90_ms, stats.p99_ms, stats.max_ms);
+        assert_eq!((stats.count, figures), (100, (500, 900, 990, 1_000)));
+        let one = HoldStats::from_durations(&mut [70], StatsScope::Lock).unwrap();
         assert_eq!((one.p50_ms, one.p99_ms, one.max_ms), (70, 70, 70));
-        assert_eq!(Usual::of(&mut [], UsualOf::Lock), None);
+        assert_eq!(HoldStats::from_durations(&mut [], StatsScope::Lock), None);
     }
 
     #[test]
-    fn overdue_is_far_beyond_what_is_usual_and_needs_something_to_go_by() {
+    fn a_hold_is_overdue_only_with_enough_statistics_and_a_large_excess() {
         let after = |holds: &[u64]| {
-            let usual = Usual::of(&mut holds.to_vec(), UsualOf::Lock).unwrap();
-            usual.overdue_after_ms()
+            let stats = HoldStats::from_durations(&mut holds.to_vec(), StatsScope::Lock).unwrap();
+            stats.overdue_after_ms()
         };
         assert_eq!(after(&[100; 4]), None);
         assert_eq!(after(&[100; 5]), Some(10_100));
@@ -214,28 +220,31 @@ mod tests {
     }
 
     #[test]
-    fn gaps_are_what_lies_between_two_owners() {
+    fn gaps_are_the_times_between_two_holds() {
         let hold = |from: i64, until: Option<i64>| Hold {
             fingerprint: Fingerprint::parse("0123456789abcdef").unwrap(),
             label: None,
-            from: Timestamp::from_millis(from),
-            from_is: Start::Appeared,
-            from_within_ms: Some(0),
-            until: until.map(Timestamp::from_millis),
-            ending: until.map(|_| HowEnded::Released),
-            renewals: 0,
+            started_at: Timestamp::from_millis(from),
+            started_at_source: StartSource::Appeared,
+            started_at_uncertainty_ms: Some(0),
+            ended_at: until.map(Timestamp::from_millis),
+            end_reason: until.map(|_| HoldEndReason::Released),
+            renewal_count: 0,
         };
         let history = History {
             holds: vec![hold(900, None), hold(500, Some(700)), hold(0, Some(500))],
-            beats: Vec::new(),
-            usual: None,
+            renewals: Vec::new(),
+            hold_stats: None,
             retention: Retention {
-                holds: 100,
-                span_ms: 1,
+                max_holds: 100,
+                max_age_ms: 1,
                 since: Timestamp::from_millis(0),
             },
         };
         assert_eq!(history.gaps_ms(), [None, Some(200), None]);
-        assert_eq!(history.holds[0].lasted_ms(Timestamp::from_millis(950)), 50);
+        assert_eq!(
+            history.holds[0].duration_ms(Timestamp::from_millis(950)),
+            50
+        );
     }
 }

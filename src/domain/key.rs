@@ -1,4 +1,4 @@
-//! Names of locks: any bytes, with one unambiguous text form for URLs and one readable form for people.
+//! Lock names. A name is any byte string, with an exact encoding for URLs and a readable form.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -7,45 +7,45 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// The name of a lock: the Redis key's bytes, which may be empty, binary or very long.
+/// The name of a lock: the bytes of a Redis key, which may be empty, binary or very long.
 ///
-/// Clones share the bytes: a name stands in many places.
+/// Clones share the bytes.
 ///
-/// On the wire it is two fields: `key`, readable (percent-encoded where it is not UTF-8), and `key_encoded`, the
-/// percent-encoded path segment that names exactly this key in a URL.
+/// In JSON a name has two fields: `key`, the readable form (percent-encoded if it is not valid
+/// UTF-8), and `key_encoded`, the percent-encoded path segment that is exact for every key.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(from = "KeyShape", into = "KeyShape")]
+#[serde(from = "KeyJson", into = "KeyJson")]
 pub struct LockKey(Arc<[u8]>);
 
-/// How a key is written in JSON.
+/// The JSON representation of a key.
 #[derive(Serialize, Deserialize, ToSchema)]
-pub struct KeyShape {
-    /// The key as text; percent-encoded bytes where it is not UTF-8.
+pub struct KeyJson {
+    /// The key as text; percent-encoded if it is not valid UTF-8.
     key: String,
-    /// The key as one percent-encoded path segment: exact for every key.
+    /// The key as one percent-encoded path segment, which is exact for every key.
     #[serde(default)]
     key_encoded: Option<String>,
 }
 
 impl utoipa::PartialSchema for LockKey {
     fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
-        KeyShape::schema()
+        KeyJson::schema()
     }
 }
 
 impl ToSchema for LockKey {}
 
-impl From<KeyShape> for LockKey {
-    fn from(shape: KeyShape) -> Self {
-        shape
-            .key_encoded
+impl From<KeyJson> for LockKey {
+    fn from(json: KeyJson) -> Self {
+        // `key` is ambiguous: binary names and names with a `%` can have the same readable form.
+        json.key_encoded
             .as_deref()
             .and_then(Self::decode)
-            .unwrap_or_else(|| Self::new(shape.key))
+            .unwrap_or_else(|| Self::new(json.key))
     }
 }
 
-impl From<LockKey> for KeyShape {
+impl From<LockKey> for KeyJson {
     fn from(key: LockKey) -> Self {
         Self {
             key: key.text().into_owned(),
@@ -55,21 +55,22 @@ impl From<LockKey> for KeyShape {
 }
 
 impl LockKey {
-    /// The longest name that is looked at, in bytes: far above what any library writes, far below what harms.
+    /// The maximum length of a name in bytes. Longer names are ignored. No known library writes
+    /// names of this length.
     pub const MAX_BYTES: usize = 16 * 1024;
 
-    /// The key with these bytes.
+    /// Creates a key from its bytes.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         let bytes: Vec<u8> = bytes.into();
         Self(bytes.into())
     }
 
-    /// The bytes as Redis knows them.
+    /// The bytes of the Redis key.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The readable form: the key itself where it is UTF-8, else its percent-encoded bytes.
+    /// The readable form: the key itself if it is valid UTF-8, else the percent-encoded bytes.
     pub fn text(&self) -> Cow<'_, str> {
         match std::str::from_utf8(&self.0) {
             Ok(text) => Cow::Borrowed(text),
@@ -77,7 +78,8 @@ impl LockKey {
         }
     }
 
-    /// The key as one path segment of a URL: everything but `A-Z a-z 0-9 - . _ ~` percent-encoded (RFC 3986 §2.3).
+    /// The key as one path segment of a URL. All bytes except `A-Z a-z 0-9 - . _ ~` are
+    /// percent-encoded (RFC 3986 §2.3).
     pub fn encoded(&self) -> String {
         let mut text = String::with_capacity(self.0.len());
         for &byte in &*self.0 {
@@ -90,7 +92,8 @@ impl LockKey {
         text
     }
 
-    /// The key that a percent-encoded path segment names, or nothing where a `%` is not followed by two hex digits.
+    /// Decodes a percent-encoded path segment. Returns `None` if a `%` is not followed by two hex
+    /// digits.
     pub fn decode(segment: &str) -> Option<Self> {
         let mut bytes = Vec::with_capacity(segment.len());
         let mut rest = segment.as_bytes();
@@ -116,17 +119,17 @@ impl From<&str> for LockKey {
     }
 }
 
-/// Escaped, so that a hostile name cannot forge a log line.
+/// Escapes control characters, so that a malicious name cannot forge a log line.
 impl std::fmt::Debug for LockKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:?}", self.text())
     }
 }
 
-/// One lock of one group: what a row, a URL and a change are about.
+/// Identifies a lock by its group and name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 pub struct LockId {
-    /// The group that the lock lives in.
+    /// The name of the group.
     pub group: String,
     /// The lock's name.
     #[serde(flatten)]
@@ -139,7 +142,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_path_segment_hides_no_slash_and_no_markup() {
+    fn slashes_and_markup_are_percent_encoded() {
         assert_eq!(
             LockKey::from("lock:a/b?<%#\"'🔒").encoded(),
             "lock%3Aa%2Fb%3F%3C%25%23%22%27%F0%9F%94%92"
@@ -147,14 +150,14 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_escape_names_no_key() {
+    fn an_invalid_escape_is_rejected() {
         assert_eq!(LockKey::decode("lock%3"), None);
         assert_eq!(LockKey::decode("lock%zz"), None);
         assert_eq!(LockKey::decode("%+1"), None);
     }
 
     #[test]
-    fn two_keys_that_read_alike_stay_apart_on_the_wire() {
+    fn keys_with_the_same_readable_form_are_distinct_in_json() {
         let binary = LockKey::new([0xff]);
         let text = LockKey::from("%FF");
         assert_eq!(binary.text(), text.text());
@@ -166,7 +169,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_key_survives_url_and_json(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn every_key_round_trips_through_urls_and_json(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let key = LockKey::new(bytes);
             prop_assert_eq!(LockKey::decode(&key.encoded()), Some(key.clone()));
             let id = LockId { group: "g".into(), key };

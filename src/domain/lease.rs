@@ -1,4 +1,4 @@
-//! The time left before a lock expires by itself.
+//! Leases: when a lock expires.
 
 use std::cmp::Ordering;
 
@@ -7,46 +7,46 @@ use utoipa::ToSchema;
 
 use super::Timestamp;
 
-/// The time left before a lock expires by itself.
+/// When a lock expires unless it is renewed.
 ///
-/// On the wire it is two fields, both null for a lock that never expires: `lease_ms` (left when it was observed) and
-/// `expires_at`.
+/// In JSON a lease has two fields, both null for a lock that never expires: `lease_ms`, the time
+/// left when it was observed, and `expires_at`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "LeaseShape", into = "LeaseShape")]
+#[serde(from = "LeaseJson", into = "LeaseJson")]
 pub enum Lease {
-    /// The lock goes away by itself.
+    /// The lock expires.
     Expires {
-        /// When, on the observer's clock.
+        /// The expiry, by the console's clock.
         at: Timestamp,
-        /// Milliseconds left when it was observed; 0 for a legacy lock that is past its own time.
+        /// Milliseconds left when the lock was observed; 0 for an overdue legacy lock.
         left_ms: u64,
     },
-    /// The key has no TTL: only a release ends it.
+    /// The key has no TTL. The lock is held until it is released.
     Never,
 }
 
-/// How a lease is written in JSON.
+/// The JSON representation of a lease.
 #[derive(Serialize, Deserialize, ToSchema)]
-pub struct LeaseShape {
-    /// Milliseconds left when observed; null for a lock without expiry.
+pub struct LeaseJson {
+    /// Milliseconds left when the lock was observed; null for a lock without expiry.
     #[serde(default)]
     lease_ms: Option<u64>,
-    /// When the lock expires by itself; null for a lock without expiry.
+    /// When the lock expires unless it is renewed; null for a lock without expiry.
     #[serde(default)]
     expires_at: Option<Timestamp>,
 }
 
 impl utoipa::PartialSchema for Lease {
     fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
-        LeaseShape::schema()
+        LeaseJson::schema()
     }
 }
 
 impl ToSchema for Lease {}
 
-impl From<LeaseShape> for Lease {
-    fn from(shape: LeaseShape) -> Self {
-        match (shape.expires_at, shape.lease_ms) {
+impl From<LeaseJson> for Lease {
+    fn from(json: LeaseJson) -> Self {
+        match (json.expires_at, json.lease_ms) {
             (Some(at), left_ms) => Self::Expires {
                 at,
                 left_ms: left_ms.unwrap_or(0),
@@ -56,7 +56,7 @@ impl From<LeaseShape> for Lease {
     }
 }
 
-impl From<Lease> for LeaseShape {
+impl From<Lease> for LeaseJson {
     fn from(lease: Lease) -> Self {
         match lease {
             Lease::Expires { at, left_ms } => Self {
@@ -72,7 +72,7 @@ impl From<Lease> for LeaseShape {
 }
 
 impl Lease {
-    /// A lease that ends at `at`, seen at `observed_at`.
+    /// A lease that ends at `at` and was observed at `observed_at`.
     pub fn until(at: Timestamp, observed_at: Timestamp) -> Self {
         Self::Expires {
             at,
@@ -80,7 +80,7 @@ impl Lease {
         }
     }
 
-    /// Milliseconds left at `now`, 0 once it is over; nothing for a lock that never expires.
+    /// Milliseconds left at `now`; 0 after the expiry, `None` for a lock that never expires.
     pub fn remaining_ms(self, now: Timestamp) -> Option<u64> {
         match self {
             Self::Expires { at, .. } => Some(u64::try_from(at.millis_since(now)).unwrap_or(0)),
@@ -88,7 +88,7 @@ impl Lease {
         }
     }
 
-    /// The same on a clock that was set by so many milliseconds.
+    /// Corrects the lease for a clock that was adjusted by `ms` milliseconds.
     pub fn shifted(self, ms: i64) -> Self {
         match self {
             Self::Expires { at, left_ms } => Self::Expires {
@@ -99,7 +99,7 @@ impl Lease {
         }
     }
 
-    /// When it ends; nothing for a lock that never expires.
+    /// The expiry; `None` for a lock that never expires.
     pub fn expires_at(self) -> Option<Timestamp> {
         match self {
             Self::Expires { at, .. } => Some(at),
@@ -107,10 +107,10 @@ impl Lease {
         }
     }
 
-    /// The one that ends later is the greater; never is the greatest.
-    pub fn later(&self, other: &Self) -> Ordering {
+    /// Orders leases by their expiry. A lease that never expires is the greatest.
+    pub fn cmp_expiry(&self, other: &Self) -> Ordering {
         match (self.expires_at(), other.expires_at()) {
-            (Some(mine), Some(theirs)) => mine.cmp(&theirs),
+            (Some(a), Some(b)) => a.cmp(&b),
             (None, Some(_)) => Ordering::Greater,
             (Some(_), None) => Ordering::Less,
             (None, None) => Ordering::Equal,
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lease_without_end_is_null_and_comes_back() {
+    fn a_lease_without_expiry_is_null_in_json() {
         assert_eq!(
             serde_json::to_string(&Lease::Never).unwrap(),
             r#"{"lease_ms":null,"expires_at":null}"#

@@ -1,4 +1,4 @@
-//! Which locks a list shows, and in what order. The same rules for the API and the page.
+//! Filters and sort orders of lock lists, shared by the API and the UI.
 
 use std::borrow::Cow;
 
@@ -6,40 +6,44 @@ use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantArray};
 use utoipa::ToSchema;
 
-use super::{Confidence, Flag, Format, Lock, LockId, Owner, Search, Sight, Timestamp, Verdict};
+use super::{
+    Confidence, Flag, Format, Lock, LockId, Owner, SearchQuery, Timestamp, Verdict, VisibleGroups,
+};
 
-/// What a list is narrowed to; an absent field narrows nothing, except that possible locks are shown only when asked for.
+/// Selects the locks of a list. Absent fields match every lock, except that possible locks are
+/// only included on request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Filter {
-    /// Only of these groups: the ones that whoever asks may see.
-    pub sight: Sight,
-    /// Only this group.
+    /// The groups that the caller may view.
+    pub visible_groups: VisibleGroups,
+    /// The name of the group.
     pub group: Option<String>,
-    /// Only what this search lets through.
-    pub search: Search,
-    /// Only this verdict.
+    /// The terms that the lock must match.
+    pub search: SearchQuery,
+    /// The verdict of the lock.
     pub verdict: Option<Verdict>,
-    /// Only with this flag.
+    /// A flag that the lock must have.
     pub flag: Option<Flag>,
-    /// Only those that a person should look at.
+    /// Only locks that need attention.
     pub attention: bool,
-    /// Only this layout.
+    /// The format of the lock.
     pub format: Option<Format>,
-    /// Only locks of this confidence; where it is absent and the search does not say, all that are more than possible.
+    /// If neither this field nor the search has a confidence, possible locks are excluded.
     pub confidence: Option<Confidence>,
-    /// Only locks of an owner whose label contains this, or whose fingerprint begins with it.
+    /// A case-insensitive substring of an owner's label or a prefix of its fingerprint.
     pub owner: Option<String>,
 }
 
 impl Filter {
-    /// Whether the lock passes.
+    /// Whether the lock matches all fields.
     pub fn matches(&self, lock: &Lock, now: Timestamp) -> bool {
-        self.is_about(lock, now) && self.is_in_state(lock)
+        self.matches_scope(lock, now) && self.matches_state(lock)
     }
 
-    /// Whether the lock is one of those that are counted by their states: group, search, layout and owner let it through.
-    pub(super) fn is_about(&self, lock: &Lock, now: Timestamp) -> bool {
-        self.sight.shows(&lock.id.group)
+    /// Whether the lock matches the fields that also apply to the counts: groups, search, format
+    /// and owner.
+    pub(super) fn matches_scope(&self, lock: &Lock, now: Timestamp) -> bool {
+        self.visible_groups.contains(&lock.id.group)
             && self
                 .group
                 .as_ref()
@@ -48,67 +52,72 @@ impl Filter {
             && self
                 .owner
                 .as_deref()
-                .is_none_or(|part| lock.is_owned_by(part))
-            && self.search.admits(lock, now)
+                .is_none_or(|part| lock.matches_owner(part))
+            && self.search.matches(lock, now)
     }
 
-    /// Whether the lock is in the state that is asked for.
-    pub(super) fn is_in_state(&self, lock: &Lock) -> bool {
+    /// Whether the lock matches the fields that do not apply to the counts: verdict, flag,
+    /// attention and confidence.
+    pub(super) fn matches_state(&self, lock: &Lock) -> bool {
         self.verdict.is_none_or(|verdict| verdict == lock.verdict)
-            && self.flag.is_none_or(|flag| lock.has(flag))
+            && self.flag.is_none_or(|flag| lock.has_flag(flag))
             && (!self.attention || lock.needs_attention())
             && match self.confidence {
                 Some(confidence) => confidence == lock.confidence,
-                None => lock.confidence != Confidence::Possible || self.search.says_how_sure(),
+                None => {
+                    lock.confidence != Confidence::Possible || self.search.has_confidence_filter()
+                }
             }
     }
 }
 
-/// What a list is sorted by.
+/// The sort criterion of a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 #[derive(IntoStaticStr, VariantArray, EnumString)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Sort {
-    /// How much it needs a person; among equals the one held longest.
+    /// The need for attention, then the age of the hold.
     #[default]
     Attention,
     /// Group and name.
     Key,
-    /// The lease that is left; without expiry is the longest.
+    /// The remaining lease. No expiry counts as the longest lease.
     Lease,
-    /// How long it has been held.
+    /// The age of the hold.
     Held,
-    /// The owner's label; owners without one after those with, by fingerprint.
+    /// The owner's label. Owners without a label follow, by fingerprint.
     Owner,
-    /// How much contention was seen.
+    /// The sum of the contention evidence.
     Contention,
-    /// How often it was renewed.
+    /// The number of renewals.
     Renewals,
 }
 
 impl Sort {
-    /// The word in the API and in URLs.
+    /// The name in the API and in URLs.
     pub fn slug(self) -> &'static str {
         self.into()
     }
 
-    /// The end that people want to see first when they do not say.
-    pub fn usual_order(self) -> Order {
+    /// The order to use if the request has none.
+    pub fn default_order(self) -> SortOrder {
         match self {
-            Self::Attention | Self::Held | Self::Contention | Self::Renewals => Order::Desc,
-            Self::Key | Self::Lease | Self::Owner => Order::Asc,
+            Self::Attention | Self::Held | Self::Contention | Self::Renewals => SortOrder::Desc,
+            Self::Key | Self::Lease | Self::Owner => SortOrder::Asc,
         }
     }
 
-    /// Where the lock stands, ascending. The name settles ties, so that the order is total.
-    pub fn rank(self, lock: &Lock) -> Rank<'_> {
+    /// The ascending sort key of a lock. The name breaks ties, so the order is total.
+    pub fn sort_key(self, lock: &Lock) -> SortKey<'_> {
         const NOTHING: Cow<'_, str> = Cow::Borrowed("");
+        // The earlier a lock was acquired, the older the hold.
         let age = -lock.acquired_at.millis();
         let (first, second, text) = match self {
             Self::Attention => (i64::from(lock.attention()), age, NOTHING),
             Self::Key => (0, 0, NOTHING),
             Self::Lease => {
+                // A lock without expiry sorts behind all others.
                 let end = lock
                     .lease
                     .expires_at()
@@ -120,7 +129,7 @@ impl Sort {
                 Some(Owner {
                     label: Some(label), ..
                 }) => (0, 0, Cow::Borrowed(label.as_str())),
-                Some(owner) => (1, 0, Cow::Owned(owner.name())),
+                Some(owner) => (1, 0, Cow::Owned(owner.display_name())),
                 None => (2, 0, NOTHING),
             },
             Self::Contention => {
@@ -129,7 +138,7 @@ impl Sort {
             }
             Self::Renewals => (i64::from(lock.renewals.count), age, NOTHING),
         };
-        Rank {
+        SortKey {
             first,
             second,
             text,
@@ -138,43 +147,44 @@ impl Sort {
     }
 }
 
-/// A place in a sorted list. A hundred thousand of them are compared for one page: what it says, it borrows.
+/// The position of a lock in a sorted list. It borrows from the lock, because up to 100,000 keys
+/// are compared for one page.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Rank<'a> {
+pub struct SortKey<'a> {
     first: i64,
     second: i64,
     text: Cow<'a, str>,
     id: Cow<'a, LockId>,
 }
 
-impl Rank<'_> {
-    /// Whose place it is.
+impl SortKey<'_> {
+    /// The lock at this position.
     pub fn id(&self) -> &LockId {
         &self.id
     }
 }
 
-/// Which end of the order comes first.
+/// The direction of a sort order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 #[derive(IntoStaticStr, VariantArray, EnumString)]
 #[strum(serialize_all = "kebab-case")]
-pub enum Order {
-    /// The smallest first.
+pub enum SortOrder {
+    /// Ascending.
     #[default]
     Asc,
-    /// The largest first.
+    /// Descending.
     Desc,
 }
 
-impl Order {
-    /// The word in the API and in URLs.
+impl SortOrder {
+    /// The name in the API and in URLs.
     pub fn slug(self) -> &'static str {
         self.into()
     }
 
-    /// Compares two places.
-    pub fn compare(self, a: &Rank<'_>, b: &Rank<'_>) -> std::cmp::Ordering {
+    /// Compares two positions.
+    pub fn compare(self, a: &SortKey<'_>, b: &SortKey<'_>) -> std::cmp::Ordering {
         match self {
             Self::Asc => a.cmp(b),
             Self::Desc => b.cmp(a),

@@ -1,18 +1,20 @@
-//! What many names have in common: `lock:invoice:1842` and `lock:invoice:1843` are both `lock:invoice:*`.
+//! Patterns of lock names: `lock:invoice:1842` and `lock:invoice:1843` have the pattern
+//! `lock:invoice:*`.
 
 use super::LockKey;
 
-/// Longer names have no pattern: nobody numbers them.
-const LONGEST: usize = 256;
+/// Longer names have no pattern.
+const MAX_NAME_BYTES: usize = 256;
 
-/// So many hex digits in a row, one of them a digit, are an id and not a word.
-const HEX_ID: usize = 8;
+/// The minimum length of a hexadecimal id. It must also contain a digit, so that words like
+/// `deadbeef` do not count.
+const MIN_HEX_ID: usize = 8;
 
-/// Letters and digits mixed over this length are an id as well: a ULID, a nano id, Base64.
-const MIXED_ID: usize = 16;
+/// The minimum length of other ids with letters and digits: ULID, Nano ID, Base64.
+const MIN_MIXED_ID: usize = 16;
 
-/// The name with everything that numbers it replaced by `*`: UUIDs, ids in hex, other long ids, and digits. Nothing where there
-/// is nothing to replace, and for names that are no text or very long.
+/// Replaces UUIDs, hexadecimal and other long ids, and digits in a name with `*`. Returns `None` if
+/// there is nothing to replace, and for names that are not UTF-8 or longer than 256 bytes.
 ///
 /// ```
 /// # use lockkeeper::domain::name_pattern::pattern_of;
@@ -21,19 +23,19 @@ const MIXED_ID: usize = 16;
 /// ```
 pub fn pattern_of(key: &LockKey) -> Option<String> {
     let text = std::str::from_utf8(key.as_bytes()).ok()?;
-    if text.len() > LONGEST || !text.bytes().any(|byte| byte.is_ascii_digit()) {
+    if text.len() > MAX_NAME_BYTES || !text.bytes().any(|byte| byte.is_ascii_digit()) {
         return None;
     }
     let mut pattern = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
-        let length = if is_uuid(rest) {
-            star(&mut pattern);
-            UUID
+        let length = if starts_with_uuid(rest) {
+            push_star(&mut pattern);
+            UUID_LENGTH
         } else if first.is_ascii_alphanumeric() {
             let end = rest.find(|c: char| !c.is_ascii_alphanumeric());
             let (run, _) = rest.split_at(end.unwrap_or(rest.len()));
-            replace(run, &mut pattern);
+            push_run(run, &mut pattern);
             run.len()
         } else {
             pattern.push(first);
@@ -44,41 +46,42 @@ pub fn pattern_of(key: &LockKey) -> Option<String> {
     (pattern != text).then_some(pattern)
 }
 
-const UUID: usize = 36;
+const UUID_LENGTH: usize = 36;
 
-/// Whether the text begins with `8-4-4-4-12` hex digits that end there.
-fn is_uuid(text: &str) -> bool {
-    let Some(head) = text.as_bytes().get(..UUID) else {
+/// Whether the text starts with a UUID that is not followed by a letter or digit.
+fn starts_with_uuid(text: &str) -> bool {
+    let Some(head) = text.as_bytes().get(..UUID_LENGTH) else {
         return false;
     };
-    let fits = |(at, byte): (usize, &u8)| match at {
+    let is_expected = |(at, byte): (usize, &u8)| match at {
         8 | 13 | 18 | 23 => *byte == b'-',
         _ => byte.is_ascii_hexdigit(),
     };
-    let ends = |byte: &u8| !byte.is_ascii_alphanumeric();
-    head.iter().enumerate().all(fits) && text.as_bytes().get(UUID).is_none_or(ends)
+    let is_boundary = |byte: &u8| !byte.is_ascii_alphanumeric();
+    head.iter().enumerate().all(is_expected)
+        && text.as_bytes().get(UUID_LENGTH).is_none_or(is_boundary)
 }
 
-/// Letters and digits between two other characters.
-fn replace(run: &str, pattern: &mut String) {
+/// Appends a run of letters and digits, with ids and numbers replaced.
+fn push_run(run: &str, pattern: &mut String) {
     let bytes = run.as_bytes();
     let has_digit = bytes.iter().any(u8::is_ascii_digit);
-    let is_hex = bytes.len() >= HEX_ID && bytes.iter().all(u8::is_ascii_hexdigit);
-    if has_digit && (is_hex || bytes.len() >= MIXED_ID) {
-        star(pattern);
+    let is_hex = bytes.len() >= MIN_HEX_ID && bytes.iter().all(u8::is_ascii_hexdigit);
+    if has_digit && (is_hex || bytes.len() >= MIN_MIXED_ID) {
+        push_star(pattern);
         return;
     }
     for c in run.chars() {
         if c.is_ascii_digit() {
-            star(pattern);
+            push_star(pattern);
         } else {
             pattern.push(c);
         }
     }
 }
 
-/// One star for however many things in a row.
-fn star(pattern: &mut String) {
+/// Appends a star, unless the pattern already ends with one.
+fn push_star(pattern: &mut String) {
     if !pattern.ends_with('*') {
         pattern.push('*');
     }
@@ -90,7 +93,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_numbers_a_name_is_a_star() {
+    fn ids_and_numbers_are_replaced_by_a_star() {
         for (name, pattern) in [
             ("lock:invoice:1842", "lock:invoice:*"),
             ("lock:user42", "lock:user*"),
@@ -106,12 +109,15 @@ mod tests {
     }
 
     #[test]
-    fn a_name_without_numbers_is_its_own_and_so_is_one_that_is_no_text() {
+    fn names_without_numbers_and_binary_or_long_names_have_no_pattern() {
         for name in ["lock:nightly-report", "", "lock:deadbeef", "*"] {
             assert_eq!(pattern_of(&name.into()), None, "{name}");
         }
         assert_eq!(pattern_of(&LockKey::new([b'1', 0xff])), None);
-        assert_eq!(pattern_of(&LockKey::new(vec![b'1'; LONGEST + 1])), None);
+        assert_eq!(
+            pattern_of(&LockKey::new(vec![b'1'; MAX_NAME_BYTES + 1])),
+            None
+        );
     }
 
     proptest! {

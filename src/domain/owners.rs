@@ -1,4 +1,4 @@
-//! Who holds what: the locks of each host or process added up, as far as owners' labels tell them apart.
+//! The locks per host or process, according to the labels of their owners.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,157 +9,159 @@ use utoipa::ToSchema;
 use super::text::contains;
 use super::{Confidence, Flag, Lock, LockId, Timestamp};
 
-/// So many rows are told at most.
-pub const MOST_ROWS: usize = 500;
+/// The maximum number of rows in a response.
+pub const MAX_ROWS: usize = 500;
 
-/// So many locks of a row are named.
-pub const MOST_NAMED: usize = 20;
+/// The maximum number of locks that are listed per row.
+pub const MAX_LISTED_LOCKS: usize = 20;
 
-/// What makes one row.
+/// How owners are grouped into rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum OwnersBy {
-    /// The host, or whatever else stands before process and thread.
+pub enum OwnerGrouping {
+    /// By the part of the label before process and thread, which is usually the host.
     #[default]
     Host,
-    /// The whole label.
+    /// By the whole label.
     Label,
 }
 
-/// What comes first.
+/// The sort order of the rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, IntoStaticStr, VariantArray, EnumString)]
 #[strum(serialize_all = "kebab-case")]
-pub enum OwnersSort {
-    /// Those that need attention, then by their oldest hold.
+pub enum OwnerSort {
+    /// By the number of locks that need attention, then by the oldest hold.
     #[default]
     Attention,
     /// By name.
     Name,
-    /// Those with most locks.
+    /// By the number of locks.
     Locks,
-    /// Those whose oldest hold is the oldest.
+    /// By the oldest hold.
     Oldest,
-    /// Those with most locks at risk.
+    /// By the number of locks at risk.
     AtRisk,
 }
 
-impl OwnersSort {
-    /// The word in the URL.
+impl OwnerSort {
+    /// The name in URLs.
     pub fn slug(self) -> &'static str {
         self.into()
     }
 }
 
-/// Which rows are asked for, and in which order.
+/// The grouping, filter and order of an owner list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OwnersAsked {
-    /// What makes one row.
-    pub by: OwnersBy,
-    /// Only rows whose name, or one of whose labels, has this in it, in any case.
+pub struct OwnerQuery {
+    /// How owners are grouped into rows.
+    pub group_by: OwnerGrouping,
+    /// A case-insensitive substring of the row's name or of one of its labels.
     pub text: String,
-    /// What comes first.
-    pub sort: OwnersSort,
+    /// The order of the rows.
+    pub sort: OwnerSort,
 }
 
-/// Who holds what.
+/// Owners and the locks that they hold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Owners {
-    /// Those with a name, the ones that need attention first, then by their oldest hold.
+pub struct OwnerList {
+    /// The owners with a label, in the requested order; at most 500.
     pub rows: Vec<OwnerRow>,
-    /// How many rows there are, told or not.
+    /// The total number of rows, including those that are not listed.
     pub total: u32,
-    /// Owners whose format carries no label: nobody can tell which of them are one.
-    pub unnamed: Option<OwnerRow>,
-    /// The server's clock when it was added up.
+    /// The locks of owners without a label; null if there are none.
+    pub unlabeled: Option<OwnerRow>,
+    /// The server's clock when the list was created.
     pub observed_at: Timestamp,
 }
 
-/// One host or process.
+/// A host or process with its locks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct OwnerRow {
-    /// What it is called; empty for those without a label.
+    /// The name; empty for owners without a label.
     pub name: String,
-    /// How many different labels that are: processes or threads of a host.
-    pub labels: u32,
-    /// How many locks show it as an owner.
-    pub locks: u32,
-    /// How many of them a person should look at.
+    /// The number of distinct labels: the processes or threads of a host.
+    pub label_count: u32,
+    /// The number of locks that it holds.
+    pub lock_count: u32,
+    /// The number of locks that need attention.
     pub attention: u32,
-    /// How many missed a renewal or run out without one (`at-risk`).
+    /// The number of locks with the flag `at-risk`.
     pub at_risk: u32,
-    /// Since when the oldest of them is known to be held.
-    pub oldest: Timestamp,
-    /// The groups that they are in.
+    /// `acquired_at` of the lock that has been held the longest.
+    pub oldest_acquired_at: Timestamp,
+    /// The groups of the locks.
     pub groups: Vec<String>,
-    /// Some of them: those that need attention first, then the oldest.
-    pub named: Vec<LockId>,
+    /// Some of the locks: those that need attention first, then the oldest.
+    pub top_locks: Vec<LockId>,
 }
 
-impl Owners {
-    /// Adds up these locks. Possible locks say nothing about anybody.
-    pub fn of<'a>(
+impl OwnerList {
+    /// Groups the owners of these locks. Possible locks are ignored.
+    pub fn from_locks<'a>(
         locks: impl Iterator<Item = &'a Lock>,
-        asked: &OwnersAsked,
+        query: &OwnerQuery,
         now: Timestamp,
     ) -> Self {
-        let mut sums: BTreeMap<&str, Sum<'_>> = BTreeMap::new();
-        let mut unnamed = Sum::default();
+        let mut totals: BTreeMap<&str, OwnerTotals<'_>> = BTreeMap::new();
+        let mut unlabeled = OwnerTotals::default();
         for lock in locks.filter(|lock| lock.confidence != Confidence::Possible) {
-            let mut named = BTreeSet::new();
+            let mut counted = BTreeSet::new();
             for owner in &lock.owners {
                 match owner.label.as_deref() {
                     Some(label) => {
-                        let name = match asked.by {
-                            OwnersBy::Host => host(label),
-                            OwnersBy::Label => label,
+                        let name = match query.group_by {
+                            OwnerGrouping::Host => host(label),
+                            OwnerGrouping::Label => label,
                         };
-                        let sum = sums.entry(name).or_default();
-                        sum.labels.insert(label);
-                        // Several owners of one name hold it together: that is one lock all the same.
-                        if named.insert(name) {
-                            sum.locks.push(lock);
+                        let total = totals.entry(name).or_default();
+                        total.labels.insert(label);
+                        // Several owners of a shared lock can have the same name. The lock counts
+                        // once.
+                        if counted.insert(name) {
+                            total.locks.push(lock);
                         }
                     }
-                    None if named.insert("") => unnamed.locks.push(lock),
+                    None if counted.insert("") => unlabeled.locks.push(lock),
                     None => {}
                 }
             }
         }
-        let text = asked.text.trim();
+        let text = query.text.trim();
         if !text.is_empty() {
-            sums.retain(|name, sum| {
-                contains(name, text) || sum.labels.iter().any(|label| contains(label, text))
+            totals.retain(|name, total| {
+                contains(name, text) || total.labels.iter().any(|label| contains(label, text))
             });
-            unnamed.locks.clear();
+            // Owners without a label have no name that could match.
+            unlabeled.locks.clear();
         }
-        let total = u32::try_from(sums.len()).unwrap_or(u32::MAX);
-        let mut rows: Vec<OwnerRow> = sums
+        let total = u32::try_from(totals.len()).unwrap_or(u32::MAX);
+        let mut rows: Vec<OwnerRow> = totals
             .into_iter()
-            .map(|(name, sum)| sum.row(name.to_owned()))
+            .map(|(name, total)| total.into_row(name.to_owned()))
             .collect();
         rows.sort_by(|a, b| {
-            let first = match asked.sort {
-                OwnersSort::Attention => b.attention.cmp(&a.attention),
-                OwnersSort::Locks => b.locks.cmp(&a.locks),
-                OwnersSort::AtRisk => b.at_risk.cmp(&a.at_risk),
-                OwnersSort::Name => a.name.cmp(&b.name),
-                OwnersSort::Oldest => a.oldest.cmp(&b.oldest),
+            let first = match query.sort {
+                OwnerSort::Attention => b.attention.cmp(&a.attention),
+                OwnerSort::Locks => b.lock_count.cmp(&a.lock_count),
+                OwnerSort::AtRisk => b.at_risk.cmp(&a.at_risk),
+                OwnerSort::Name => a.name.cmp(&b.name),
+                OwnerSort::Oldest => a.oldest_acquired_at.cmp(&b.oldest_acquired_at),
             };
             first
-                .then(a.oldest.cmp(&b.oldest))
+                .then(a.oldest_acquired_at.cmp(&b.oldest_acquired_at))
                 .then(a.name.cmp(&b.name))
         });
-        rows.truncate(MOST_ROWS);
+        rows.truncate(MAX_ROWS);
         Self {
             rows,
             total,
-            unnamed: (!unnamed.locks.is_empty()).then(|| unnamed.row(String::new())),
+            unlabeled: (!unlabeled.locks.is_empty()).then(|| unlabeled.into_row(String::new())),
             observed_at: now,
         }
     }
 }
 
-/// The part of a label that names the machine or the client: what stands before process and thread.
+/// The part of a label before process and thread, which names the machine or the client.
 pub fn host(label: &str) -> &str {
     let ends = [" pid ", " thread "].map(|word| label.find(word));
     let end = ends.into_iter().flatten().min().unwrap_or(label.len());
@@ -170,22 +172,22 @@ pub fn host(label: &str) -> &str {
 }
 
 #[derive(Default)]
-struct Sum<'a> {
+struct OwnerTotals<'a> {
     labels: BTreeSet<&'a str>,
     locks: Vec<&'a Lock>,
 }
 
-impl Sum<'_> {
-    fn row(mut self, name: String) -> OwnerRow {
-        let count = |which: &dyn Fn(&Lock) -> bool| {
-            let many = self.locks.iter().filter(|lock| which(lock)).count();
-            u32::try_from(many).unwrap_or(u32::MAX)
+impl OwnerTotals<'_> {
+    fn into_row(mut self, name: String) -> OwnerRow {
+        let count = |predicate: &dyn Fn(&Lock) -> bool| {
+            let count = self.locks.iter().filter(|lock| predicate(lock)).count();
+            u32::try_from(count).unwrap_or(u32::MAX)
         };
         let (attention, at_risk) = (
             count(&Lock::needs_attention),
-            count(&|lock| lock.has(Flag::AtRisk)),
+            count(&|lock| lock.has_flag(Flag::AtRisk)),
         );
-        let locks = count(&|_| true);
+        let lock_count = count(&|_| true);
         let groups: BTreeSet<&str> = self
             .locks
             .iter()
@@ -194,24 +196,25 @@ impl Sum<'_> {
         let groups = groups.into_iter().map(str::to_owned).collect();
         let oldest = self.locks.iter().map(|lock| lock.acquired_at).min();
         let rank = |lock: &&Lock| (!lock.needs_attention(), lock.acquired_at);
-        if self.locks.len() > MOST_NAMED {
-            self.locks.select_nth_unstable_by_key(MOST_NAMED, rank);
-            self.locks.truncate(MOST_NAMED);
+        // Only the listed locks are sorted. Selecting them is O(n).
+        if self.locks.len() > MAX_LISTED_LOCKS {
+            self.locks
+                .select_nth_unstable_by_key(MAX_LISTED_LOCKS, rank);
+            self.locks.truncate(MAX_LISTED_LOCKS);
         }
         self.locks.sort_by_key(rank);
         OwnerRow {
             name,
-            labels: u32::try_from(self.labels.len()).unwrap_or(u32::MAX),
-            locks,
+            label_count: u32::try_from(self.labels.len()).unwrap_or(u32::MAX),
+            lock_count,
             attention,
             at_risk,
-            oldest: oldest.unwrap_or(Timestamp::from_millis(0)),
+            oldest_acquired_at: oldest.unwrap_or(Timestamp::from_millis(0)),
             groups,
-            named: self.locks.iter().map(|lock| lock.id.clone()).collect(),
+            top_locks: self.locks.iter().map(|lock| lock.id.clone()).collect(),
         }
     }
 }
 
 #[cfg(test)]
-#[path = "owners_tests.rs"]
 mod tests;

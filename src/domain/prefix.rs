@@ -1,24 +1,24 @@
-//! The beginning of a lock's name that says what it guards: what stands before the part that varies.
+//! The prefix of a lock's name: the part before the id.
 
-/// A part of a name ends with one of these.
+/// The separators between the parts of a name.
 const SEPARATORS: [char; 3] = [':', '/', '.'];
 
-/// Shorter parts of hex digits may be words: `e2e`, `db1`.
-const SHORTEST_HEX_ID: usize = 8;
+/// The minimum length of a hexadecimal id. Shorter parts can be words: `e2e`, `db1`.
+const MIN_HEX_ID: usize = 8;
 
-/// What a name begins with: all that stands before its first part that is a number or an id, else before its last part.
-/// Empty where nothing does.
+/// The part of a name before its first number or id, or else before its last part. Empty for names
+/// without a separator.
 ///
 /// ```
 /// # use lockkeeper::domain::prefix;
-/// assert_eq!(prefix::of("lock:invoice:1842"), "lock:invoice:");
-/// assert_eq!(prefix::of("lock:invoice:1842:print"), "lock:invoice:");
-/// assert_eq!(prefix::of("lock:payout:eu"), "lock:payout:");
-/// assert_eq!(prefix::of("nightly-report"), "");
+/// assert_eq!(prefix::key_prefix("lock:invoice:1842"), "lock:invoice:");
+/// assert_eq!(prefix::key_prefix("lock:invoice:1842:print"), "lock:invoice:");
+/// assert_eq!(prefix::key_prefix("lock:payout:eu"), "lock:payout:");
+/// assert_eq!(prefix::key_prefix("nightly-report"), "");
 /// ```
-pub fn of(name: &str) -> &str {
+pub fn key_prefix(name: &str) -> &str {
     let mut start = 0;
-    for end in ends(name) {
+    for end in segment_ends(name) {
         if is_id(&name[start..end - 1]) {
             break;
         }
@@ -27,25 +27,25 @@ pub fn of(name: &str) -> &str {
     &name[..start]
 }
 
-/// Where the parts of a name end: so many bytes stand before, the separator with them.
-pub fn ends(name: &str) -> impl DoubleEndedIterator<Item = usize> {
+/// The end of each part of a name, as a byte offset behind its separator.
+pub fn segment_ends(name: &str) -> impl DoubleEndedIterator<Item = usize> {
     name.match_indices(SEPARATORS).map(|(at, _)| at + 1)
 }
 
-/// Whether a part tells one lock from its like: a number, a date, a UUID, a hash.
+/// Whether a part is an id: a number, a date, a UUID or a hash.
 fn is_id(part: &str) -> bool {
     let part = part.trim_matches(['{', '}']).as_bytes();
     let all = |is: fn(&u8) -> bool| part.iter().all(|byte| *byte == b'-' || is(byte));
     part.iter().any(u8::is_ascii_digit)
-        && (all(u8::is_ascii_digit) || part.len() >= SHORTEST_HEX_ID && all(u8::is_ascii_hexdigit))
+        && (all(u8::is_ascii_digit) || part.len() >= MIN_HEX_ID && all(u8::is_ascii_hexdigit))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::of;
+    use super::key_prefix;
 
     #[test]
-    fn a_prefix_ends_before_the_part_that_varies() {
+    fn a_prefix_ends_before_the_id() {
         for (name, prefix) in [
             ("", ""),
             ("lock", ""),
@@ -67,7 +67,7 @@ mod tests {
             ("锁:发票:甲", "锁:发票:"),
             ("::", "::"),
         ] {
-            assert_eq!(of(name), prefix, "{name}");
+            assert_eq!(key_prefix(name), prefix, "{name}");
         }
     }
 }

@@ -1,64 +1,69 @@
-//! What the nodes' answers add up to: majority, verdict, validity. Pure rules, the heart of the console.
+//! The quorum rules: majority, verdict and validity time.
 
 use std::time::Duration;
 
-use super::{Answer, Lease, Mode, Owner, Verdict};
+use super::{Lease, Mode, Observation, Owner, Verdict};
 
-/// How many of `nodes` make a quorum: more than half of all configured ones, reachable or not.
+/// The quorum of `nodes` configured nodes: more than half of them, reachable or not.
 pub const fn majority(nodes: usize) -> usize {
     nodes / 2 + 1
 }
 
-/// What the answers of all configured nodes say about one lock.
+/// The conclusion from the observations of a lock on all configured nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Judgement {
-    /// Nobody shows it, and the nodes that cannot be asked are too few to hold it.
+    /// No node shows the lock, and too few nodes are unreachable to hold a quorum.
     NotObserved,
-    /// Nobody shows it, but the nodes that cannot be asked could hold it.
-    CannotTell,
+    /// No node shows the lock, but the unreachable nodes may hold a quorum.
+    Undetermined,
     /// At least one node shows an owner.
-    Seen(Seen),
+    Observed(ObservedLock),
 }
 
 /// A lock that at least one node shows.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Seen {
-    /// The verdict.
+pub struct ObservedLock {
+    /// The conclusion from all observations.
     pub verdict: Verdict,
     /// The owner with the quorum.
     pub owner: Option<Owner>,
-    /// Every owner, the one on most nodes first, then by fingerprint.
+    /// All owners, ordered by the number of nodes, then by fingerprint.
     pub owners: Vec<Owner>,
-    /// Held: the Q-th largest lease of the owner. Otherwise the largest of all: when the last remains are gone.
+    /// For a held lock the Q-th largest lease of the owner, because the owner loses its quorum when
+    /// that lease ends. Otherwise the largest lease of all owners.
     pub lease: Lease,
-    /// Somebody beside the owner, or several without quorum.
+    /// An exclusive lock has several owners.
     pub is_split: bool,
-    /// The first of the owners is on fewer nodes than the quorum.
+    /// No owner has a quorum.
     pub is_fragment: bool,
 }
 
-/// Judges one lock from the answers of *all* configured nodes of its group.
+/// Evaluates the observations of a lock on *all* configured nodes of its group.
 ///
-/// The order of the answers does not matter. An owner is told by its fingerprint; label and hold count may differ from
-/// node to node without making two owners of one. Owners of a shared lock are never a split: they are meant to be several.
-pub fn judge(answers: &[&Answer], mode: Mode) -> Judgement {
-    let quorum = majority(answers.len());
-    let unreachable = answers.iter().filter(|answer| !answer.is_answer()).count();
+/// The order of the observations does not matter. Owners are identified by their fingerprints;
+/// label and hold count can differ between nodes. Several owners of a shared lock are not a split.
+pub fn judge(observations: &[&Observation], mode: Mode) -> Judgement {
+    let quorum = majority(observations.len());
+    let unreachable = observations
+        .iter()
+        .filter(|observation| !observation.is_reachable())
+        .count();
 
     let mut owners: Vec<(&Owner, Vec<Lease>)> = Vec::new();
-    for answer in answers {
-        let lease = match answer {
-            Answer::Holds { lease, .. } => *lease,
-            Answer::Absent | Answer::Unreachable { .. } => continue,
+    for observation in observations {
+        let lease = match observation {
+            Observation::Holds { lease, .. } => *lease,
+            Observation::Absent | Observation::Unreachable { .. } => continue,
         };
-        for owner in answer.owners() {
+        for owner in observation.owners() {
             match owners
                 .iter_mut()
                 .find(|(known, _)| known.fingerprint == owner.fingerprint)
             {
                 Some((known, leases)) => {
                     leases.push(lease);
-                    // Any order of answers must give the same owner, so the choice between two views of it is by value.
+                    // The result must not depend on the order of the nodes, so the greater value
+                    // wins.
                     *known = (*known).max(owner);
                 }
                 None => owners.push((owner, vec![lease])),
@@ -73,79 +78,82 @@ pub fn judge(answers: &[&Answer], mode: Mode) -> Judgement {
 
     let Some((first, leases)) = owners.first_mut() else {
         return if unreachable >= quorum {
-            Judgement::CannotTell
+            Judgement::Undetermined
         } else {
             Judgement::NotObserved
         };
     };
-    leases.sort_by(|a, b| b.later(a));
-    let on = leases.len();
-    let held = on >= quorum;
-    let owner = held.then(|| (*first).clone());
+    // The first owner is on most nodes. If it has no quorum, no other owner has one.
+    leases.sort_by(|a, b| b.cmp_expiry(a));
+    let node_count = leases.len();
+    let is_held = node_count >= quorum;
+    let owner = is_held.then(|| (*first).clone());
     let lease_of_quorum = leases.get(quorum - 1).copied();
     let is_split = mode == Mode::Exclusive && owners.len() > 1;
 
-    let verdict = if held {
+    let verdict = if is_held {
         Verdict::Held
-    } else if on + unreachable >= quorum {
+    // All unreachable nodes may hold the lock for the first owner.
+    } else if node_count + unreachable >= quorum {
         Verdict::Unknown
     } else if is_split {
         Verdict::Split
     } else {
         Verdict::Partial
     };
-    let last_remains = owners
+    let longest_lease = owners
         .iter()
         .flat_map(|(_, leases)| leases)
         .copied()
-        .max_by(Lease::later);
-    Judgement::Seen(Seen {
+        .max_by(Lease::cmp_expiry);
+    Judgement::Observed(ObservedLock {
         verdict,
         owner,
         lease: lease_of_quorum
-            .or(last_remains)
-            .expect("an owner was seen, and every owner comes with a lease"),
+            .or(longest_lease)
+            .expect("every observed owner has a lease"),
         is_split,
-        is_fragment: !held,
+        is_fragment: !is_held,
         owners: owners.into_iter().map(|(owner, _)| owner.clone()).collect(),
     })
 }
 
-/// What is subtracted from a lease because the clocks of nodes and clients do not run alike: a share of it, and a bit.
+/// The clock drift allowance that is subtracted from a lease: a factor of the lease plus a
+/// constant.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Drift {
-    /// The share: 0.01 is one hundredth.
-    pub ratio: f64,
-    /// The bit, for expiry in whole milliseconds.
-    pub plus: Duration,
+pub struct ClockDrift {
+    /// The factor: 0.01 is 1 %.
+    pub factor: f64,
+    /// The constant, which covers the 1 ms resolution of expiry in Redis.
+    pub constant: Duration,
 }
 
-impl Default for Drift {
-    /// 1 % and 2 ms, as the Redis documentation's own implementation takes them.
+impl Default for ClockDrift {
+    /// 1 % and 2 ms, the values of the reference implementation in the Redis documentation.
     fn default() -> Self {
         Self {
-            ratio: 0.01,
-            plus: Duration::from_millis(2),
+            factor: 0.01,
+            constant: Duration::from_millis(2),
         }
     }
 }
 
-impl Drift {
-    /// What is subtracted from a lease of `ttl`.
-    pub fn of(self, ttl: Duration) -> Duration {
-        ttl.mul_f64(self.ratio) + self.plus
+impl ClockDrift {
+    /// The allowance for a lease of `ttl`.
+    pub fn for_lease(self, ttl: Duration) -> Duration {
+        ttl.mul_f64(self.factor) + self.constant
     }
 }
 
-/// How long a lock may be relied on that was asked for with `ttl` and took `elapsed` to take: `ttl − elapsed − drift`.
+/// The validity time of a lock that was acquired with `ttl` in a round of duration `elapsed`:
+/// `ttl − elapsed − drift`.
 ///
-/// Nothing is left when the answer is `None`: the lock must be released everywhere.
-pub fn validity(ttl: Duration, elapsed: Duration, drift: Drift) -> Option<Duration> {
+/// `None` means that the validity time is over. The lock must then be released on all nodes.
+pub fn validity(ttl: Duration, elapsed: Duration, drift: ClockDrift) -> Option<Duration> {
     ttl.checked_sub(elapsed)?
-        .checked_sub(drift.of(ttl))
+        .checked_sub(drift.for_lease(ttl))
         .filter(|left| !left.is_zero())
 }
 
 #[cfg(test)]
-#[path = "quorum_tests.rs"]
 mod tests;

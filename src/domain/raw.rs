@@ -1,53 +1,54 @@
-//! A key as its nodes have it, without what proves ownership: type, time to live, and its parts.
+//! The raw contents of a key: type, TTL and parts, with owner values masked.
 
 use serde::{Deserialize, Serialize};
 
 use super::Fingerprint;
+use super::reason::Reason;
 
-/// What one node has.
+/// The contents of a key on a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RawNode {
     /// The node's name in the configuration.
     pub node: String,
-    /// What it has, or why that cannot be told.
-    pub shown: Result<Option<RawKey>, String>,
+    /// The contents, `None` if the key does not exist, or the error.
+    pub content: Result<Option<RawKey>, Reason>,
 }
 
-/// A key.
+/// The contents of a key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RawKey {
-    /// Its type as `TYPE` names it; nothing where it is too large to be a lock and is not read.
+    /// The type as reported by `TYPE`; `None` if the value is too large for a lock and was not read.
     pub kind: Option<String>,
-    /// Milliseconds it lives on; nothing where it does not expire.
+    /// The TTL in milliseconds; `None` if the key does not expire.
     pub ttl_ms: Option<u64>,
-    /// Its fields, members or elements; of a string the one value.
+    /// The fields, members or elements; for a string the single value.
     pub parts: Vec<RawPart>,
 }
 
-/// A field with its value, a member with its score, an element.
+/// A field with its value, a member with its score, or an element.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RawPart {
-    /// The field, or the member.
+    /// The field, member or element.
     pub name: Option<RawText>,
-    /// The value, or the score.
+    /// The value or score.
     pub value: Option<RawText>,
 }
 
-/// Some bytes.
+/// Bytes of a key, possibly masked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RawText {
-    /// As they are, what cannot be seen as escapes.
+    /// Readable text.
     Shown(String),
-    /// They may prove ownership: only what tells them from others is shown.
+    /// Bytes that may prove ownership. Only their fingerprint is shown.
     Masked {
-        /// Their fingerprint.
+        /// The fingerprint of the bytes.
         fingerprint: Fingerprint,
-        /// How many there are.
+        /// The number of bytes.
         bytes: u32,
     },
-    /// They are of no lock, so nothing of them is shown.
+    /// Bytes of a key that is not a lock. Nothing of them is shown.
     Hidden {
-        /// How many there are.
+        /// The number of bytes.
         bytes: u32,
     },
 }

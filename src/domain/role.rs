@@ -1,4 +1,4 @@
-//! Who may do what: one rule for the button and for the server, with the reason where it says no.
+//! Roles and permissions. The UI and the server apply the same rule.
 
 use std::sync::Arc;
 
@@ -6,107 +6,114 @@ use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantArray};
 use thiserror::Error;
 
-use super::{Fault, LockId, LockKey, glob};
+use super::{LockId, LockKey, glob};
 
-/// How much somebody is trusted with.
+/// A role. Each role includes the permissions of the previous ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[derive(IntoStaticStr, VariantArray, EnumString)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Role {
-    /// Sees, never acts.
+    /// Can view, but not modify locks.
     Viewer,
-    /// Acquires locks, and releases those of others.
+    /// Can also acquire locks and release locks of other owners.
     Operator,
-    /// Everything, the console itself included.
+    /// Has all permissions, including the administration of the console.
     Admin,
 }
 
 impl Role {
-    /// The word in the configuration and on screen.
+    /// The name in the configuration and in the UI.
     pub fn slug(self) -> &'static str {
         self.into()
     }
 }
 
-/// What somebody wants to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
-pub enum Verb {
-    /// See groups, nodes, locks and their past.
-    See,
-    /// See what the nodes store under a lock's name: type, fields and numbers, tokens masked.
+/// A permission that an operation or a page requires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, VariantArray)]
+#[serde(rename_all = "kebab-case")]
+pub enum Permission {
+    /// View groups, nodes, locks and their history.
+    View,
+    /// View the raw contents of a lock's key, with owner values masked.
     ReadRaw,
-    /// Take a lock.
+    /// Acquire a lock.
     Acquire,
-    /// Renew a lock with its token.
+    /// Extend a lock with its token.
     Extend,
-    /// Give a lock back with its token.
+    /// Release a lock with its token.
     Release,
-    /// Release somebody else's lock.
+    /// Release a lock of another owner.
     ForceRelease,
-    /// Say that a node lost no locks.
-    Vouch,
-    /// Record for some seconds what everybody asks of a node.
-    Sample,
-    /// Read who did what.
+    /// Confirm that a restarted node lost no locks.
+    ClearRestartHazard,
+    /// Record the commands of a node for some seconds (`MONITOR`).
+    Monitor,
+    /// Read the audit log.
     ReadAudit,
-    /// Look after the console itself.
+    /// Administer the console.
     Administer,
 }
 
-impl Verb {
-    /// The least role that may.
-    pub fn needs(self) -> Role {
+impl Permission {
+    /// The lowest role with this permission.
+    pub fn required_role(self) -> Role {
         match self {
-            Self::See => Role::Viewer,
+            Self::View => Role::Viewer,
             Self::ReadRaw
             | Self::Acquire
             | Self::Extend
             | Self::Release
             | Self::ForceRelease
-            | Self::Vouch
-            | Self::Sample
+            | Self::ClearRestartHazard
+            | Self::Monitor
             | Self::ReadAudit => Role::Operator,
             Self::Administer => Role::Admin,
         }
     }
 
-    /// Whether it changes something on the nodes, or what is given on them: refused where the configuration says that nothing is
-    /// changed.
-    pub fn is_act(self) -> bool {
+    /// Whether the operation modifies locks or affects which locks can be acquired. Such operations
+    /// are rejected in read-only groups.
+    pub fn is_write(self) -> bool {
         match self {
-            Self::Acquire | Self::Extend | Self::Release | Self::ForceRelease | Self::Vouch => true,
-            Self::See | Self::ReadRaw | Self::Sample | Self::ReadAudit | Self::Administer => false,
+            Self::Acquire
+            | Self::Extend
+            | Self::Release
+            | Self::ForceRelease
+            | Self::ClearRestartHazard => true,
+            Self::View | Self::ReadRaw | Self::Monitor | Self::ReadAudit | Self::Administer => {
+                false
+            }
         }
     }
 
-    /// What it is, in the words of a refusal.
-    fn words(self) -> &'static str {
+    /// The operation, for error messages.
+    fn description(self) -> &'static str {
         match self {
-            Self::See => "see locks",
-            Self::ReadRaw => "read what the nodes store",
+            Self::View => "view locks",
+            Self::ReadRaw => "read raw keys",
             Self::Acquire => "acquire locks",
             Self::Extend => "extend locks",
             Self::Release => "release locks",
-            Self::ForceRelease => "release the locks of others",
-            Self::Vouch => "vouch for nodes",
-            Self::Sample => "record what a node is asked",
-            Self::ReadAudit => "read the audit",
-            Self::Administer => "look after the console",
+            Self::ForceRelease => "release locks of other owners",
+            Self::ClearRestartHazard => "clear restart hazards",
+            Self::Monitor => "monitor nodes",
+            Self::ReadAudit => "read the audit log",
+            Self::Administer => "administer the console",
         }
     }
 }
 
-/// Where somebody wants to do it.
+/// The scope of an operation: the console, a group or a lock.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct Scope<'a> {
     group: Option<&'a str>,
     key: Option<&'a LockKey>,
     is_read_only: bool,
 }
 
-impl<'a> Place<'a> {
-    /// The console as a whole.
+impl<'a> Scope<'a> {
+    /// The whole console.
     pub fn console() -> Self {
         Self {
             group: None,
@@ -115,7 +122,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// A group.
+    /// A whole group.
     pub fn group(name: &'a str) -> Self {
         Self {
             group: Some(name),
@@ -123,7 +130,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// A lock.
+    /// A single lock.
     pub fn lock(id: &'a LockId) -> Self {
         Self {
             key: Some(&id.key),
@@ -131,8 +138,8 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The same, in a group that may be read-only in the configuration.
-    pub fn read_only(self, is_read_only: bool) -> Self {
+    /// Sets whether the group is read-only.
+    pub fn with_read_only(self, is_read_only: bool) -> Self {
         Self {
             is_read_only,
             ..self
@@ -140,62 +147,55 @@ impl<'a> Place<'a> {
     }
 }
 
-/// What somebody may do: a role, and where it counts.
+/// A role, optionally limited to groups and lock names.
 ///
-/// Groups limit what is seen and done. Patterns of names limit what is done: whoever may look at a group sees all of its
-/// locks, for a lock that is held by somebody else is what they need to know of.
+/// Groups limit viewing and modifying. Patterns of lock names only limit modifying: a user who can
+/// view a group sees all of its locks, including those of other owners.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rights {
-    /// The role.
+pub struct RoleGrant {
+    /// The granted role.
     pub role: Role,
-    /// The groups in which it counts; null is all.
+    /// The groups that the role applies to; null for all groups.
     pub groups: Option<Arc<[String]>>,
-    /// The patterns (Redis globs) of the locks that may be acted on; null is all.
+    /// The patterns (Redis globs) of the locks that can be modified; null for all locks.
     pub keys: Option<Arc<[String]>>,
 }
 
-/// Why somebody may not.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum WhyNot {
-    /// The role is not enough.
-    #[error("the role `{}` may not {}; that takes `{}`", has.slug(), verb.words(), verb.needs().slug())]
+/// Why a permission is denied.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Error)]
+#[serde(tag = "code", rename_all = "kebab-case")]
+pub enum PermissionDenied {
+    /// The role is too low.
+    #[error("the role `{}` cannot {}; the role `{}` is required", role.slug(), permission.description(), permission.required_role().slug())]
     Role {
-        /// What was wanted.
-        verb: Verb,
-        /// The role that is there.
-        has: Role,
+        /// The missing permission.
+        permission: Permission,
+        /// The role of the caller.
+        role: Role,
     },
-    /// The rights are for other groups.
-    #[error("you have no rights in the group {group:?}")]
+    /// The caller's permissions do not include the group.
+    #[error("you have no permissions in the group {group:?}")]
     Group {
-        /// The group that was asked for.
+        /// The name of the group.
         group: String,
     },
-    /// The rights are for other locks.
-    #[error("your rights do not cover this lock's name, only {}", patterns.join(", "))]
+    /// The caller's permissions do not include the lock's name.
+    #[error("your permissions do not include this lock's name, only {}", patterns.join(", "))]
     Key {
-        /// What they cover.
+        /// The patterns of the included names.
         patterns: Arc<[String]>,
     },
-    /// Nobody may.
-    #[error("the group {group:?} is read-only in the configuration")]
+    /// The group is configured as read-only.
+    #[error("the group {group:?} is read-only")]
     ReadOnly {
-        /// Which group.
+        /// The name of the group.
         group: String,
     },
 }
 
-impl From<WhyNot> for Fault {
-    fn from(why: WhyNot) -> Self {
-        Self::Forbidden {
-            why: why.to_string(),
-        }
-    }
-}
-
-impl Rights {
-    /// This role, everywhere.
-    pub fn everywhere(role: Role) -> Self {
+impl RoleGrant {
+    /// A role without limits.
+    pub fn unrestricted(role: Role) -> Self {
         Self {
             role,
             groups: None,
@@ -203,34 +203,42 @@ impl Rights {
         }
     }
 
-    /// The rule: whether that may be done there, or why not.
-    pub fn may(&self, verb: Verb, place: Place<'_>) -> Result<(), WhyNot> {
-        if self.role < verb.needs() {
-            return Err(WhyNot::Role {
-                verb,
-                has: self.role,
+    /// Checks a permission in a scope.
+    ///
+    /// Returns the first reason that applies: the role, the group, a read-only group, the lock's
+    /// name.
+    pub fn authorize(
+        &self,
+        permission: Permission,
+        scope: Scope<'_>,
+    ) -> Result<(), PermissionDenied> {
+        if self.role < permission.required_role() {
+            return Err(PermissionDenied::Role {
+                permission,
+                role: self.role,
             });
         }
-        let Some(group) = place.group else {
+        let Some(group) = scope.group else {
             return Ok(());
         };
-        let is_mine = |groups: &Arc<[String]>| groups.iter().any(|mine| mine == group);
-        if !self.groups.as_ref().is_none_or(is_mine) {
-            return Err(WhyNot::Group {
+        let includes_group = |groups: &Arc<[String]>| groups.iter().any(|granted| granted == group);
+        if !self.groups.as_ref().is_none_or(includes_group) {
+            return Err(PermissionDenied::Group {
                 group: group.to_owned(),
             });
         }
-        if !verb.is_act() {
+        // Read-only groups and patterns of names only limit operations that modify locks.
+        if !permission.is_write() {
             return Ok(());
         }
-        if place.is_read_only {
-            return Err(WhyNot::ReadOnly {
+        if scope.is_read_only {
+            return Err(PermissionDenied::ReadOnly {
                 group: group.to_owned(),
             });
         }
-        match (&self.keys, place.key) {
+        match (&self.keys, scope.key) {
             (Some(patterns), Some(key)) if !glob::any_matches(patterns, key.as_bytes()) => {
-                Err(WhyNot::Key {
+                Err(PermissionDenied::Key {
                     patterns: Arc::clone(patterns),
                 })
             }
@@ -238,40 +246,39 @@ impl Rights {
         }
     }
 
-    /// Which groups may be seen.
-    pub fn sight(&self) -> Sight {
+    /// The groups that the caller can view.
+    pub fn visible_groups(&self) -> VisibleGroups {
         match &self.groups {
-            Some(groups) => Sight::Only(Arc::clone(groups)),
-            None => Sight::Everything,
+            Some(groups) => VisibleGroups::Only(Arc::clone(groups)),
+            None => VisibleGroups::All,
         }
     }
 }
 
-/// Which groups somebody may see.
+/// The groups that a user can view.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Sight {
-    /// All.
+pub enum VisibleGroups {
+    /// All groups.
     #[default]
-    Everything,
-    /// These.
+    All,
+    /// The groups with these names.
     Only(Arc<[String]>),
 }
 
-impl Sight {
-    /// Only this group.
-    pub fn of(group: &str) -> Self {
+impl VisibleGroups {
+    /// A single group.
+    pub fn only(group: &str) -> Self {
         Self::Only(Arc::from([group.to_owned()]))
     }
 
-    /// Whether this group is among them.
-    pub fn shows(&self, group: &str) -> bool {
+    /// Whether the group can be viewed.
+    pub fn contains(&self, group: &str) -> bool {
         match self {
-            Self::Everything => true,
-            Self::Only(groups) => groups.iter().any(|shown| shown == group),
+            Self::All => true,
+            Self::Only(groups) => groups.iter().any(|visible| visible == group),
         }
     }
 }
 
 #[cfg(test)]
-#[path = "role_tests.rs"]
 mod tests;

@@ -1,12 +1,13 @@
-//! Locks, groups and nodes for the tests of rules.
+//! Fixtures for unit tests: locks, groups and nodes.
 
+use super::reason::Reason;
 use super::{
-    AcquiredAt, Confidence, Coverage, Environment, FeedLevel, Fingerprint, Format, GroupKind,
-    GroupView, Lease, Lock, LockId, Mode, NodeState, NodeView, Owner, Renewals, Role, Source,
-    Timestamp, Verdict,
+    AcquiredAtSource, Confidence, Environment, FeedLevel, Fingerprint, Format, GroupKind,
+    GroupView, Lease, Lock, LockId, Mode, NodeState, NodeView, Owner, RenewalSource, RenewalStats,
+    ReplicationRole, ScanCoverage, Timestamp, Verdict,
 };
 
-/// The moment at which the tests happen.
+/// The current time in tests.
 pub const NOW: Timestamp = Timestamp::from_millis(1_000_000);
 
 /// The owner with this number.
@@ -15,11 +16,11 @@ pub fn owner(n: u8) -> Owner {
         fingerprint: Fingerprint::parse(&format!("{n:016x}")).unwrap(),
         label: Some(format!("api-{n}")),
         format: Format::Plain,
-        holds: None,
+        hold_count: None,
     }
 }
 
-/// A plain lock that is held by these.
+/// A plain lock with these owners.
 pub fn lock(owners: &[u8], acquired_at: Timestamp, observed_at: Timestamp) -> Lock {
     let owners: Vec<Owner> = owners.iter().copied().map(owner).collect();
     Lock {
@@ -36,17 +37,17 @@ pub fn lock(owners: &[u8], acquired_at: Timestamp, observed_at: Timestamp) -> Lo
         owners,
         lease: Lease::until(NOW.plus_millis(30_000), NOW),
         acquired_at,
-        acquired_at_is: AcquiredAt::FirstSeen,
+        acquired_at_source: AcquiredAtSource::FirstSeen,
         observed_at,
         nodes: Vec::new(),
-        renewals: Renewals::none(Source::Poll),
+        renewals: RenewalStats::empty(RenewalSource::Poll),
         holders: Vec::new(),
         evidence: Vec::new(),
-        unmeasured: None,
+        contention_unavailable_reason: None,
     }
 }
 
-/// A group of so many healthy nodes.
+/// A group of healthy nodes.
 pub fn group(name: &str, nodes: u8) -> GroupView {
     GroupView {
         name: name.to_owned(),
@@ -55,12 +56,12 @@ pub fn group(name: &str, nodes: u8) -> GroupView {
         quorum: u32::from(nodes / 2 + 1),
         read_only: false,
         nodes: (1..=nodes).map(node).collect(),
-        coverage: Coverage::default(),
-        looked_at: None,
+        coverage: ScanCoverage::default(),
+        last_polled_at: None,
     }
 }
 
-/// A healthy node, the first of which is called `a`.
+/// The `n`-th healthy node. The first one is named `a`.
 pub fn node(n: u8) -> NodeView {
     NodeView {
         name: char::from(b'a' + n - 1).to_string(),
@@ -72,18 +73,21 @@ pub fn node(n: u8) -> NodeView {
         clock_skew_ms: Some(1),
         version: Some("7.0.15".to_owned()),
         server: Some("redis".to_owned()),
-        role: Some(Role::Primary),
+        role: Some(ReplicationRole::Primary),
         run_id: Some(format!("run{n}")),
         uptime_ms: Some(86_400_000),
         restarted_at: None,
         moved: None,
         read_from: None,
+        read_from_unavailable_reason: None,
         hazard_until: None,
-        votes: true,
+        quorum_eligible: true,
         feed: FeedLevel::Tracking,
-        feed_reason: Some("names that begin with lock:".to_owned()),
-        unmeasured: None,
-        missing: Vec::new(),
-        heard_at: Some(NOW),
+        feed_reason: Some(Reason::TrackedPrefixes {
+            prefixes: vec!["lock:".to_owned()],
+        }),
+        contention_unavailable_reason: None,
+        missing_permissions: Vec::new(),
+        last_reply_at: Some(NOW),
     }
 }

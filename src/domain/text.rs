@@ -1,13 +1,14 @@
-//! Texts that others wrote: what is hidden in them is made visible, and a part of them is found in any case.
+//! Untrusted text: escaping of invisible characters, and case-insensitive search.
 
-/// Whether the text contains the part, in any case. Most names are ASCII: nothing is copied for them.
+/// Whether the text contains the part, ignoring case. ASCII text, as in most names, is compared
+/// without an allocation.
 pub fn contains(text: &str, part: &str) -> bool {
     if text.is_ascii() && part.is_ascii() {
         let (text, part) = (text.as_bytes(), part.as_bytes());
         return part.is_empty()
             || text
                 .windows(part.len())
-                .any(|here| here.eq_ignore_ascii_case(part));
+                .any(|window| window.eq_ignore_ascii_case(part));
     }
     lowercase(text).contains(&lowercase(part))
 }
@@ -17,21 +18,22 @@ fn lowercase(text: &str) -> String {
     text.to_lowercase()
 }
 
-/// The browser knows the letters of all scripts: the pages need not carry its tables once more.
+/// Uses the browser's case mapping, so that the WebAssembly module does not include the Unicode
+/// tables.
 #[cfg(target_arch = "wasm32")]
 fn lowercase(text: &str) -> String {
     js_sys::JsString::from(text).to_lower_case().into()
 }
 
-/// A text of others with everything made visible that would show as nothing, move a cursor, colour a terminal, or turn the text around:
-/// two names that look the same are the same.
-pub fn visible(text: &str) -> String {
-    if !text.chars().any(is_hidden) {
+/// Escapes characters that are invisible, move the cursor, control a terminal or reverse the text
+/// direction, so that two names that look the same are the same.
+pub fn escape_invisible(text: &str) -> String {
+    if !text.chars().any(is_invisible) {
         return text.to_owned();
     }
     let mut out = String::with_capacity(text.len() + 8);
     for c in text.chars() {
-        if is_hidden(c) {
+        if is_invisible(c) {
             out.extend(c.escape_default());
         } else {
             out.push(c);
@@ -40,9 +42,10 @@ pub fn visible(text: &str) -> String {
     out
 }
 
-/// Control characters, and what Unicode calls `Default_Ignorable_Code_Point` (`DerivedCoreProperties.txt`); what separates lines and
-/// annotates; the empty Braille cell.
-fn is_hidden(c: char) -> bool {
+/// Control characters, code points with the property `Default_Ignorable_Code_Point` of Unicode
+/// (`DerivedCoreProperties.txt`), line separators, interlinear annotations and the blank Braille
+/// pattern.
+fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
             | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}'
@@ -52,12 +55,12 @@ fn is_hidden(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{contains, visible};
+    use super::{contains, escape_invisible};
 
     #[test]
-    fn nothing_in_a_name_is_invisible() {
-        assert_eq!(visible("lock:plain 🔒"), "lock:plain 🔒");
-        assert_eq!(visible("a\nb\u{202e}c\0"), "a\\nb\\u{202e}c\\u{0}");
+    fn invisible_characters_are_escaped() {
+        assert_eq!(escape_invisible("lock:plain 🔒"), "lock:plain 🔒");
+        assert_eq!(escape_invisible("a\nb\u{202e}c\0"), "a\\nb\\u{202e}c\\u{0}");
         for hidden in [
             '\u{61c}',
             '\u{34f}',
@@ -68,12 +71,12 @@ mod tests {
             '\u{e0100}',
         ] {
             let shown = format!("lock\\u{{{:x}}}", u32::from(hidden));
-            assert_eq!(visible(&format!("lock{hidden}")), shown);
+            assert_eq!(escape_invisible(&format!("lock{hidden}")), shown);
         }
     }
 
     #[test]
-    fn a_part_is_found_in_any_case_and_in_any_script() {
+    fn the_search_ignores_case_in_all_scripts() {
         assert!(contains("lock:Invoice:7", "INVOICE"));
         assert!(contains("lock:ÜBERWEISUNG", "überweisung"));
         assert!(contains("lock:заказ", "ЗАКАЗ"));

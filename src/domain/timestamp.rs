@@ -1,11 +1,12 @@
-//! A moment, in milliseconds since the Unix epoch, written as RFC 3339 UTC on the wire.
+//! Timestamps in milliseconds since the Unix epoch, serialised as RFC 3339 in UTC.
 
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A moment in milliseconds since the Unix epoch. Nobody here asks what time it is: moments are handed in.
+/// A time in milliseconds since the Unix epoch. The domain layer never reads a clock; callers pass
+/// the current time.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
 )]
@@ -14,7 +15,7 @@ use utoipa::ToSchema;
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// The moment `ms` milliseconds after the Unix epoch.
+    /// The time `ms` milliseconds after the Unix epoch.
     pub const fn from_millis(ms: i64) -> Self {
         Self(ms)
     }
@@ -24,17 +25,17 @@ impl Timestamp {
         self.0
     }
 
-    /// Time from `earlier` to this moment; nothing when `earlier` is later.
+    /// The time since `earlier`; zero if `earlier` is later.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
-    /// Milliseconds from `earlier` to this moment, negative when `earlier` is later.
+    /// The milliseconds since `earlier`; negative if `earlier` is later.
     pub const fn millis_since(self, earlier: Self) -> i64 {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// The moment `span` later.
+    /// The time `span` later.
     pub fn plus(self, span: Duration) -> Self {
         Self(
             self.0
@@ -42,7 +43,7 @@ impl Timestamp {
         )
     }
 
-    /// The moment `ms` milliseconds later (earlier when negative).
+    /// The time `ms` milliseconds later, or earlier if `ms` is negative.
     pub const fn plus_millis(self, ms: i64) -> Self {
         Self(self.0.saturating_add(ms))
     }
@@ -50,18 +51,18 @@ impl Timestamp {
 
 impl std::fmt::Display for Timestamp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        /// The last millisecond of the year 9999. A lease beyond it is one that nobody will live to see end; RFC 3339 has no
-        /// larger year, and the largest moment says "far away" well enough.
+        /// The last millisecond of the year 9999, the largest year in RFC 3339. Later times, such
+        /// as very long leases, are clamped.
         const LAST_MS: u64 = 253_402_300_799_999;
         let ms = u64::try_from(self.0).unwrap_or(0).min(LAST_MS);
-        let moment = UNIX_EPOCH + Duration::from_millis(ms);
-        humantime::format_rfc3339_millis(moment).fmt(f)
+        let time = UNIX_EPOCH + Duration::from_millis(ms);
+        humantime::format_rfc3339_millis(time).fmt(f)
     }
 }
 
 impl From<Timestamp> for String {
-    fn from(moment: Timestamp) -> Self {
-        moment.to_string()
+    fn from(timestamp: Timestamp) -> Self {
+        timestamp.to_string()
     }
 }
 
@@ -69,9 +70,12 @@ impl TryFrom<String> for Timestamp {
     type Error = humantime::TimestampError;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        let moment = humantime::parse_rfc3339(&text)?;
-        let since = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
-        Ok(Self(i64::try_from(since.as_millis()).unwrap_or(i64::MAX)))
+        let time = humantime::parse_rfc3339(&text)?;
+        // Times before the epoch are clamped to it.
+        let since_epoch = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Ok(Self(
+            i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX),
+        ))
     }
 }
 
@@ -80,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_survives_the_wire() {
+    fn a_timestamp_round_trips_through_json() {
         let moment = Timestamp::from_millis(1_795_200_485_556);
         let json = serde_json::to_string(&moment).unwrap();
         assert_eq!(json, "\"2026-11-20T18:48:05.556Z\"");
@@ -88,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_beyond_the_calendar_is_still_written() {
+    fn a_timestamp_after_the_year_9999_is_clamped() {
         assert!(
             Timestamp::from_millis(i64::MAX)
                 .to_string()

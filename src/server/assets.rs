@@ -1,4 +1,5 @@
-//! The web files that the binary carries: read from disk in development builds, from the binary in release builds.
+//! Static files of the web console. Debug builds read them from disk, release builds embed
+//! them.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -9,41 +10,42 @@ use data_encoding::HEXLOWER;
 use rust_embed::{Embed, EmbeddedFile};
 use sha2::{Digest as _, Sha256};
 
-/// What `cargo leptos build` put into the site folder.
+/// The output of `cargo leptos build`.
 #[derive(Embed)]
 #[folder = "target/site"]
 #[allow_missing = true]
 struct Site;
 
-/// What this build of the pages' program is called: another name after an upgrade.
-pub fn build() -> &'static str {
+/// Identifies this build of the browser code: the version and a hash of its files.
+pub fn build_id() -> &'static str {
     static BUILD: LazyLock<String> =
-        LazyLock::new(|| format!("{}+{}", env!("CARGO_PKG_VERSION"), fingerprint()));
+        LazyLock::new(|| format!("{}+{}", env!("CARGO_PKG_VERSION"), build_hash()));
     &BUILD
 }
 
-/// The path that the files of this build are found below. A page never gets a part of another build: its program would go wrong with it.
-pub fn folder() -> &'static str {
-    static FOLDER: LazyLock<String> = LazyLock::new(|| format!("/{OF_BUILD}{}", fingerprint()));
+/// The URL prefix of this build's files. It contains the build hash, so a page never loads a
+/// chunk of another build: WASM chunks of different builds are incompatible.
+pub fn build_path() -> &'static str {
+    static FOLDER: LazyLock<String> = LazyLock::new(|| format!("/{BUILD_PREFIX}{}", build_hash()));
     &FOLDER
 }
 
-/// What stands before the name of a build in a path.
-const OF_BUILD: &str = "build/";
+const BUILD_PREFIX: &str = "build/";
 
-/// Which files each part of the pages' program that is fetched later is made of.
-pub fn parts() -> HashMap<String, Vec<String>> {
-    let listed = Site::get("pkg/__wasm_split_manifest.json");
-    listed.map_or_else(HashMap::new, |file| {
-        serde_json::from_slice(&file.data).expect("the build writes it as JSON")
+/// The files of each lazily loaded WASM chunk, from the manifest that the build writes. Empty
+/// in builds without code splitting.
+pub fn split_chunks() -> HashMap<String, Vec<String>> {
+    let manifest = Site::get("pkg/__wasm_split_manifest.json");
+    manifest.map_or_else(HashMap::new, |file| {
+        serde_json::from_slice(&file.data).expect("cargo-leptos writes the manifest as JSON")
     })
 }
 
-/// Of all files that a page's program is made of.
-fn fingerprint() -> &'static str {
+/// Hash over all uncompressed files in `pkg/`.
+fn build_hash() -> &'static str {
     static FINGERPRINT: LazyLock<String> = LazyLock::new(|| {
         let mut names: Vec<_> = Site::iter()
-            .filter(|name| name.starts_with("pkg/") && !is_packed(name))
+            .filter(|name| name.starts_with("pkg/") && !is_compressed(name))
             .collect();
         names.sort_unstable();
         let mut all = Sha256::new();
@@ -55,34 +57,35 @@ fn fingerprint() -> &'static str {
     &FINGERPRINT
 }
 
-fn is_packed(path: &str) -> bool {
+fn is_compressed(path: &str) -> bool {
     path.ends_with(".br") || path.ends_with(".gz")
 }
 
-/// A path within the site, and whether it names this build. Nothing where it names another.
-fn within_site(path: &str) -> Option<(&str, bool)> {
+/// Maps a URL path to a path in the site, and reports whether it has the prefix of this build.
+/// `None` if it has the prefix of another build.
+fn resolve(path: &str) -> Option<(&str, bool)> {
     let path = path.trim_start_matches('/');
-    match path.strip_prefix(OF_BUILD) {
+    match path.strip_prefix(BUILD_PREFIX) {
         Some(of_build) => {
-            let rest = of_build.strip_prefix(fingerprint())?.strip_prefix('/')?;
+            let rest = of_build.strip_prefix(build_hash())?.strip_prefix('/')?;
             Some((rest, true))
         }
         None => Some((path, false)),
     }
 }
 
-/// Whether there is a file at this path.
-pub fn has(path: &str) -> bool {
-    within_site(path).is_some_and(|(path, _)| !path.is_empty() && Site::get(path).is_some())
+pub fn exists(path: &str) -> bool {
+    resolve(path).is_some_and(|(path, _)| !path.is_empty() && Site::get(path).is_some())
 }
 
-/// The file at this path, compressed as well as the browser takes it; nothing where there is none.
-pub fn find(path: &str, request: &HeaderMap) -> Option<Response<Body>> {
-    let (path, is_of_build) = within_site(path)?;
-    if path.is_empty() || is_packed(path) {
+/// Serves the file at this path, with the best encoding that the client accepts. `None` if
+/// there is no such file.
+pub fn respond(path: &str, request: &HeaderMap) -> Option<Response<Body>> {
+    let (path, is_of_build) = resolve(path)?;
+    if path.is_empty() || is_compressed(path) {
         return None;
     }
-    let plain = Site::get(path)?;
+    let uncompressed = Site::get(path)?;
     let accepted = request
         .get(header::ACCEPT_ENCODING)
         .and_then(|value| value.to_str().ok())
@@ -95,21 +98,22 @@ pub fn find(path: &str, request: &HeaderMap) -> Option<Response<Body>> {
                 .is_some_and(|name| name.trim() == coding)
         })
     };
-    let packed = [("br", "br"), ("gzip", "gz")]
+    let compressed = [("br", "br"), ("gzip", "gz")]
         .into_iter()
         .filter(|(coding, _)| accepts(coding))
         .find_map(|(coding, ending)| Some((coding, Site::get(&format!("{path}.{ending}"))?)));
 
-    let etag = etag(&plain);
+    let etag = etag(&uncompressed);
     let mut response = if request
         .get(header::IF_NONE_MATCH)
-        .is_some_and(|known| *known == etag)
+        .is_some_and(|sent| *sent == etag)
     {
         let mut unchanged = Response::new(Body::empty());
         *unchanged.status_mut() = StatusCode::NOT_MODIFIED;
         unchanged
     } else {
-        let (coding, file) = packed.map_or((None, plain), |(coding, file)| (Some(coding), file));
+        let (coding, file) =
+            compressed.map_or((None, uncompressed), |(coding, file)| (Some(coding), file));
         let mut found = Response::new(Body::from(file.data.into_owned()));
         if let Some(coding) = coding {
             found
@@ -122,14 +126,17 @@ pub fn find(path: &str, request: &HeaderMap) -> Option<Response<Body>> {
     headers.insert(header::CONTENT_TYPE, content_type(path));
     headers.insert(header::ETAG, etag);
     headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
-    // What is found below the name of its build never changes, except while it is worked on. Everything else is asked for each time, and
-    // mostly found "unchanged".
-    let kept = if is_of_build && !cfg!(debug_assertions) {
+    // URLs with the build hash never change, so browsers may cache them for ever. Debug builds
+    // read files from disk, where they do change. Everything else is revalidated with its ETag.
+    let cache_control = if is_of_build && !cfg!(debug_assertions) {
         "public, max-age=31536000, immutable"
     } else {
         "no-cache"
     };
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(kept));
+    headers.insert(
+        header::CACHE_CONTROL,
+        HeaderValue::from_static(cache_control),
+    );
     Some(response)
 }
 
@@ -139,7 +146,7 @@ fn etag(file: &EmbeddedFile) -> HeaderValue {
 }
 
 fn content_type(path: &str) -> HeaderValue {
-    let known = match path.rsplit('.').next().unwrap_or("") {
+    let media_type = match path.rsplit('.').next().unwrap_or("") {
         "js" => "text/javascript; charset=utf-8",
         "css" => "text/css; charset=utf-8",
         "wasm" => "application/wasm",
@@ -151,5 +158,5 @@ fn content_type(path: &str) -> HeaderValue {
         "json" | "map" => "application/json",
         _ => "application/octet-stream",
     };
-    HeaderValue::from_static(known)
+    HeaderValue::from_static(media_type)
 }

@@ -1,7 +1,8 @@
-//! The clock: real in the product, moved by hand in tests. The only place that asks the machine what time it is.
+//! The clock: the system clock in production, a manual one in tests. No other module reads the
+//! system time.
 //!
-//! The wall clock is for display, storage and what other machines wrote. It may be set at any time, so what came first and how long
-//! something takes is read from the steady clock ([`Moment`]).
+//! Wall-clock time is for display, storage and comparison with other machines. It can be set at
+//! any time, so durations and ordering use the monotonic clock ([`MonotonicTime`]).
 
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -11,23 +12,25 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::domain::Timestamp;
 
-/// The two clocks are read one after the other. If more than this passes in between, they are read again.
-const BETWEEN_READINGS: Duration = Duration::from_millis(1);
-/// So often, on a machine that is too busy for it.
-const READINGS: usize = 5;
-/// A smaller difference between the two clocks is not a step: it is how exactly they can be read together.
-const SMALLEST_STEP_MS: i64 = 10;
+/// The two clocks are read one after the other. A reading is repeated if more than this passes
+/// in between.
+const MAX_READING_GAP: Duration = Duration::from_millis(1);
+/// The limit for such repetitions, for machines under load.
+const MAX_READING_ATTEMPTS: usize = 5;
+/// Differences between the two clocks below this are reading errors, not steps of the wall
+/// clock.
+const MIN_STEP_MS: i64 = 10;
 
-/// Where the steady clock of this process begins.
-static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+/// The zero point of [`MonotonicTime`].
+static PROCESS_START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// A moment on a clock that only goes forward and that nobody sets. It says nothing outside of this process.
+/// A point in time on the monotonic clock. Valid only within this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Steady(Duration);
+pub struct MonotonicTime(Duration);
 
-impl Steady {
-    /// Time from `earlier` to this moment; nothing when `earlier` is later.
-    pub fn since(self, earlier: Self) -> Duration {
+impl MonotonicTime {
+    /// The time since `earlier`; zero if `earlier` is later.
+    pub fn duration_since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
     }
 
@@ -36,52 +39,48 @@ impl Steady {
         Self(self.0.saturating_add(span))
     }
 
-    /// Milliseconds from `earlier` to this moment, negative when `earlier` is later.
+    /// Milliseconds since `earlier`; negative if `earlier` is later.
     pub fn millis_since(self, earlier: Self) -> i64 {
         let ms = |span: Duration| i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
         if self >= earlier {
-            ms(self.since(earlier))
+            ms(self.duration_since(earlier))
         } else {
-            -ms(earlier.since(self))
+            -ms(earlier.duration_since(self))
         }
     }
 }
 
-/// One moment on both clocks.
+/// Both clocks, read at the same point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moment {
-    /// What the wall clock showed.
+pub struct ClockReading {
+    /// The wall-clock time.
     pub wall: Timestamp,
-    /// What the steady clock showed.
-    pub steady: Steady,
+    /// The monotonic time.
+    pub monotonic: MonotonicTime,
 }
 
-impl Moment {
-    /// By how many milliseconds the wall clock was set between `earlier` and this moment: positive where it went ahead, 0
-    /// where nobody set it.
-    pub fn step_ms_since(self, earlier: Self) -> i64 {
+impl ClockReading {
+    /// By how many milliseconds the wall clock was set between `earlier` and this reading:
+    /// positive if it was set forward, 0 if it was not set.
+    pub fn wall_step_ms_since(self, earlier: Self) -> i64 {
         let wall = self.wall.millis_since(earlier.wall);
-        let step = wall.saturating_sub(self.steady.millis_since(earlier.steady));
-        if step.abs() < SMALLEST_STEP_MS {
-            0
-        } else {
-            step
-        }
+        let step = wall.saturating_sub(self.monotonic.millis_since(earlier.monotonic));
+        if step.abs() < MIN_STEP_MS { 0 } else { step }
     }
 
-    /// What the wall clock would have shown then, had nobody set it since.
-    pub fn wall_at(self, then: Steady) -> Timestamp {
-        self.wall.plus_millis(then.millis_since(self.steady))
+    /// Converts to wall-clock time, relative to this reading.
+    pub fn wall_at(self, then: MonotonicTime) -> Timestamp {
+        self.wall.plus_millis(then.millis_since(self.monotonic))
     }
 
-    /// When the wall clock will show this, if nobody sets it.
-    pub fn steady_at(self, then: Timestamp) -> Steady {
+    /// Converts from wall-clock time, relative to this reading.
+    pub fn monotonic_at(self, then: Timestamp) -> MonotonicTime {
         let ms = then.millis_since(self.wall);
         let span = Duration::from_millis(ms.unsigned_abs());
         if ms >= 0 {
-            self.steady.plus(span)
+            self.monotonic.plus(span)
         } else {
-            Steady(self.steady.0.saturating_sub(span))
+            MonotonicTime(self.monotonic.0.saturating_sub(span))
         }
     }
 
@@ -89,94 +88,95 @@ impl Moment {
     pub fn plus(self, span: Duration) -> Self {
         Self {
             wall: self.wall.plus(span),
-            steady: self.steady.plus(span),
+            monotonic: self.monotonic.plus(span),
         }
     }
 }
 
-/// The time of a simulation, which passes when nothing is left to do in it.
+/// The time of a simulation. It advances when no task of the simulation is runnable.
 pub trait VirtualTime: std::fmt::Debug + Send + Sync {
     /// What both clocks show.
-    fn moment(&self) -> Moment;
-    /// The same moment of the steady clock as timers use it.
+    fn reading(&self) -> ClockReading;
+    /// The current monotonic time, for timers.
     fn instant(&self) -> tokio::time::Instant;
     /// Waits until [`Self::instant`] shows this.
     fn sleep_until(&self, at: tokio::time::Instant) -> BoxFuture<'_, ()>;
-    /// A number from 0 to 1, the same ones in the same order in every run.
+    /// A random number from 0 to 1, from a generator with a fixed seed.
     fn random(&self) -> f64;
 }
 
-/// Tells the time. Cheap to clone.
+/// A source of time. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Clock(Kind);
+pub struct Clock(ClockSource);
 
 #[derive(Clone, Debug)]
-enum Kind {
-    Real,
-    ByHand(Arc<Mutex<Moment>>),
+enum ClockSource {
+    System,
+    Manual(Arc<Mutex<ClockReading>>),
     Virtual(Arc<dyn VirtualTime>),
 }
 
 impl Clock {
-    /// The machine's clock.
-    pub fn real() -> Self {
-        Self(Kind::Real)
+    /// The clock of this machine.
+    pub fn system() -> Self {
+        Self(ClockSource::System)
     }
 
-    /// A clock that stands still at `start` until it is moved.
-    pub fn by_hand(start: Timestamp) -> Self {
-        let start = Moment {
+    /// A clock for tests that shows `start` until [`Self::advance`] is called.
+    pub fn manual(start: Timestamp) -> Self {
+        let start = ClockReading {
             wall: start,
-            steady: Steady::default(),
+            monotonic: MonotonicTime::default(),
         };
-        Self(Kind::ByHand(Arc::new(Mutex::new(start))))
+        Self(ClockSource::Manual(Arc::new(Mutex::new(start))))
     }
 
-    /// The clock of a simulation: timers wait for its time too.
-    pub fn of(time: Arc<dyn VirtualTime>) -> Self {
-        Self(Kind::Virtual(time))
+    /// The clock of a simulation. Timers use its time as well.
+    pub fn simulated(time: Arc<dyn VirtualTime>) -> Self {
+        Self(ClockSource::Virtual(time))
     }
 
     /// What the wall clock shows.
     pub fn now(&self) -> Timestamp {
         match &self.0 {
-            Kind::Real => wall(),
-            Kind::ByHand(moment) => read(moment).wall,
-            Kind::Virtual(time) => time.moment().wall,
+            ClockSource::System => read_wall_clock(),
+            ClockSource::Manual(moment) => read(moment).wall,
+            ClockSource::Virtual(time) => time.reading().wall,
         }
     }
 
-    /// What the steady clock shows.
-    pub fn steady(&self) -> Steady {
+    /// The current monotonic time.
+    pub fn monotonic(&self) -> MonotonicTime {
         match &self.0 {
-            Kind::Real => Steady(BEGAN.elapsed()),
-            Kind::ByHand(moment) => read(moment).steady,
-            Kind::Virtual(time) => time.moment().steady,
+            ClockSource::System => MonotonicTime(PROCESS_START.elapsed()),
+            ClockSource::Manual(moment) => read(moment).monotonic,
+            ClockSource::Virtual(time) => time.reading().monotonic,
         }
     }
 
     /// What both clocks show.
-    pub fn moment(&self) -> Moment {
+    pub fn reading(&self) -> ClockReading {
         match &self.0 {
-            Kind::Real => both(),
-            Kind::ByHand(moment) => *read(moment),
-            Kind::Virtual(time) => time.moment(),
+            ClockSource::System => read_both_clocks(),
+            ClockSource::Manual(moment) => *read(moment),
+            ClockSource::Virtual(time) => time.reading(),
         }
     }
 
-    /// This moment, for timers. Only a simulation has other timers than the machine.
+    /// The current time, for timers. A manual clock uses real timers; a simulation uses its
+    /// own.
     pub fn instant(&self) -> tokio::time::Instant {
         match &self.0 {
-            Kind::Real | Kind::ByHand(_) => tokio::time::Instant::now(),
-            Kind::Virtual(time) => time.instant(),
+            ClockSource::System | ClockSource::Manual(_) => tokio::time::Instant::now(),
+            ClockSource::Virtual(time) => time.instant(),
         }
     }
 
     /// Waits until [`Self::instant`] shows this.
     pub async fn sleep_until(&self, at: tokio::time::Instant) {
         match &self.0 {
-            Kind::Real | Kind::ByHand(_) => tokio::time::sleep_until(at).await,
-            Kind::Virtual(time) => time.sleep_until(at).await,
+            ClockSource::System | ClockSource::Manual(_) => tokio::time::sleep_until(at).await,
+            ClockSource::Virtual(time) => time.sleep_until(at).await,
         }
     }
 
@@ -185,7 +185,7 @@ impl Clock {
         self.sleep_until(self.instant() + span).await;
     }
 
-    /// What comes of `future`; nothing if that takes until `at`.
+    /// Runs `future` until it completes or `at` is reached. `None` on timeout.
     pub async fn timeout_at<F: Future>(
         &self,
         at: tokio::time::Instant,
@@ -198,42 +198,44 @@ impl Clock {
         }
     }
 
-    /// A random number from 0 to 1. Pauses differ by it, so that those who began at the same moment do not stay in step.
+    /// A random number from 0 to 1, for jitter.
     pub fn random(&self) -> f64 {
         match &self.0 {
-            Kind::Real | Kind::ByHand(_) => rand::random(),
-            Kind::Virtual(time) => time.random(),
+            ClockSource::System | ClockSource::Manual(_) => rand::random(),
+            ClockSource::Virtual(time) => time.random(),
         }
     }
 
-    /// For how long this machine was suspended since it was started. A lease on a node goes on meanwhile, and `Instant` stands
-    /// still: on Linux it reads `CLOCK_MONOTONIC`, which does not count that time, as `CLOCK_BOOTTIME` does.
-    pub fn suspended(&self) -> Duration {
+    /// How long this machine has been suspended since boot. Leases on nodes keep running
+    /// meanwhile, but `Instant` does not: on Linux it reads `CLOCK_MONOTONIC`, which excludes
+    /// suspended time; `CLOCK_BOOTTIME` includes it.
+    pub fn suspended_duration(&self) -> Duration {
         match &self.0 {
-            Kind::Real | Kind::ByHand(_) => suspended(),
-            Kind::Virtual(_) => Duration::ZERO,
+            ClockSource::System | ClockSource::Manual(_) => suspended(),
+            ClockSource::Virtual(_) => Duration::ZERO,
         }
     }
 
-    /// Moves a clock that is moved by hand; the real one goes its own way.
+    /// Advances a manual clock; no effect on other clocks.
     pub fn advance(&self, span: Duration) {
-        if let Kind::ByHand(moment) = &self.0 {
+        if let ClockSource::Manual(moment) = &self.0 {
             let mut moment = read(moment);
             *moment = moment.plus(span);
         }
     }
 
-    /// Sets the wall clock of a clock that is moved by hand, by so many milliseconds; time does not pass.
-    pub fn step(&self, ms: i64) {
-        if let Kind::ByHand(moment) = &self.0 {
+    /// Sets the wall clock of a manual clock by this many milliseconds. Its monotonic clock
+    /// does not change.
+    pub fn step_wall_clock(&self, ms: i64) {
+        if let ClockSource::Manual(moment) = &self.0 {
             let mut moment = read(moment);
             moment.wall = moment.wall.plus_millis(ms);
         }
     }
 }
 
-/// The two clocks are read one after the other: what lies between is counted as well, which makes a lease look older than it
-/// is and never younger.
+/// The two clocks are read one after the other. The time in between is counted as suspended, so
+/// a lease can only appear older than it is, never younger.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn suspended() -> Duration {
     use rustix::time::{ClockId, clock_gettime};
@@ -243,36 +245,40 @@ fn suspended() -> Duration {
     read(ClockId::Boottime).saturating_sub(awake)
 }
 
-/// Nothing is known of it on this system.
+/// Not available on this system.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn suspended() -> Duration {
     Duration::ZERO
 }
 
-/// Both clocks of the machine. A pause of this thread between the two readings would look like a step.
-fn both() -> Moment {
-    let base = *BEGAN;
-    let mut readings = READINGS;
+/// Reads both system clocks. If the thread was preempted between the two reads, the difference
+/// would look like a step of the wall clock, so the reading is repeated.
+fn read_both_clocks() -> ClockReading {
+    let start = *PROCESS_START;
+    let mut readings = MAX_READING_ATTEMPTS;
     loop {
-        let (before, wall) = (base.elapsed(), wall());
-        let took = base.elapsed().saturating_sub(before);
+        let (before, wall) = (start.elapsed(), read_wall_clock());
+        let gap = start.elapsed().saturating_sub(before);
         readings -= 1;
-        if took <= BETWEEN_READINGS || readings == 0 {
-            let steady = Steady(before + took / 2);
-            return Moment { wall, steady };
+        if gap <= MAX_READING_GAP || readings == 0 {
+            let monotonic = MonotonicTime(before + gap / 2);
+            return ClockReading { wall, monotonic };
         }
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the place that may ask")]
-fn wall() -> Timestamp {
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the only place that reads the system time"
+)]
+fn read_wall_clock() -> Timestamp {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-fn read(moment: &Mutex<Moment>) -> MutexGuard<'_, Moment> {
+fn read(moment: &Mutex<ClockReading>) -> MutexGuard<'_, ClockReading> {
     moment.lock()
 }
 
@@ -283,38 +289,42 @@ mod tests {
     const START: Timestamp = Timestamp::from_millis(1_795_200_000_000);
 
     #[test]
-    fn a_step_of_the_wall_clock_is_told_from_time_that_passes() {
-        let clock = Clock::by_hand(START);
-        let before = clock.moment();
+    fn a_wall_clock_step_differs_from_elapsed_time() {
+        let clock = Clock::manual(START);
+        let before = clock.reading();
         clock.advance(Duration::from_secs(5));
-        assert_eq!(clock.moment().step_ms_since(before), 0);
-        clock.step(-60_000);
-        let after = clock.moment();
-        assert_eq!(after.step_ms_since(before), -60_000);
-        assert!(after.steady > before.steady);
+        assert_eq!(clock.reading().wall_step_ms_since(before), 0);
+        clock.step_wall_clock(-60_000);
+        let after = clock.reading();
+        assert_eq!(after.wall_step_ms_since(before), -60_000);
+        assert!(after.monotonic > before.monotonic);
         assert!(after.wall < before.wall);
-        clock.step(60_003);
-        assert_eq!(clock.moment().step_ms_since(before), 0, "as exact as that");
+        clock.step_wall_clock(60_003);
+        assert_eq!(
+            clock.reading().wall_step_ms_since(before),
+            0,
+            "within reading precision"
+        );
     }
 
     #[test]
-    fn moments_of_one_clock_are_found_on_the_other() {
-        let clock = Clock::by_hand(START);
-        let first = clock.steady();
+    fn times_convert_between_the_two_clocks() {
+        let clock = Clock::manual(START);
+        let first = clock.monotonic();
         clock.advance(Duration::from_secs(5));
-        let now = clock.moment();
+        let now = clock.reading();
         assert_eq!(now.wall_at(first), START);
-        assert_eq!(now.steady_at(START), first);
-        let later = now.steady_at(START.plus_millis(6_000));
-        assert_eq!(later.since(now.steady), Duration::from_secs(1));
+        assert_eq!(now.monotonic_at(START), first);
+        let later = now.monotonic_at(START.plus_millis(6_000));
+        assert_eq!(later.duration_since(now.monotonic), Duration::from_secs(1));
         assert_eq!(first.millis_since(later), -6_000);
     }
 
     #[test]
-    fn the_clocks_of_the_machine_are_read_together() {
-        let before = Clock::real().moment();
-        let after = Clock::real().moment();
-        assert!(after.steady >= before.steady);
-        assert_eq!(after.step_ms_since(before), 0);
+    fn the_system_clocks_are_read_at_the_same_time() {
+        let before = Clock::system().reading();
+        let after = Clock::system().reading();
+        assert!(after.monotonic >= before.monotonic);
+        assert_eq!(after.wall_step_ms_since(before), 0);
     }
 }

@@ -1,5 +1,6 @@
-//! Connections: `axum-server` accepts them and speaks HTTP/1.1, within TLS where there is a certificate. How many may be open, and
-//! how slow a client may be, is decided here: `axum::serve` has a time limit for nothing.
+//! Accepts connections with `axum-server` and serves HTTP/1.1, over TLS if a certificate is
+//! configured. The number of connections and the timeouts for slow clients are limited here,
+//! because `axum::serve` has no timeouts.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -23,26 +24,29 @@ use tower::Layer as _;
 
 use super::api::ApiError;
 use super::config::LimitsConfig;
-use super::limits::{Client, ConcurrencyLimit, Permit};
-use crate::domain::Fault;
+use super::limits::{ClientKey, ConcurrencyLimit, Permit};
+use crate::domain::OperationError;
+use crate::domain::operation_error::LimitedResource;
 
-/// What is read of a request before its body, at most: the longest address and the headers. It also bounds what a slow
-/// client can make us hold.
+/// The maximum size of the request line and headers. It also bounds the memory that a slow
+/// client can occupy.
 const MAX_HEAD_BYTES: usize = 128 * 1024;
 
-/// How long open requests may take to end once the server was told to stop.
+/// How long open requests may take to finish after the server starts to shut down.
 pub const GRACE_PERIOD: Duration = Duration::from_secs(3);
 
-/// File descriptors that are for nodes, logs and files.
-const SPARE_FILES: u32 = 256;
+/// File descriptors reserved for connections to nodes, logs and files.
+const RESERVED_FILE_DESCRIPTORS: u32 = 256;
 
-/// How many clients at a time are answered that there is no room; others are only hung up on.
-const MAX_REFUSALS: usize = 64;
-/// How long a client may take to read that answer.
-const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
+/// The maximum number of clients that receive a 429 response at a time. Further connections are
+/// closed without a response.
+const MAX_CONCURRENT_REJECTIONS: usize = 64;
+/// How long a client may take to read that response.
+const REJECTION_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Serves HTTP on every connection until `stop` is cancelled, then until every request has its answer, but no longer than
-/// [`GRACE_PERIOD`]. Proxies call for many, so theirs are not counted as those of one client.
+/// Serves HTTP until `stop` is cancelled, then waits up to [`GRACE_PERIOD`] for open requests.
+/// Connections from trusted proxies carry requests of many clients, so they do not count towards
+/// the limit per client.
 pub async fn serve(
     listener: TcpListener,
     tls: Option<RustlsConfig>,
@@ -52,15 +56,15 @@ pub async fn serve(
     stop: &CancellationToken,
 ) -> io::Result<()> {
     let handle = Handle::new();
-    let once_a_second = RateLimiter::direct(Quota::per_second(std::num::NonZeroU32::MIN));
+    let log_limit = RateLimiter::direct(Quota::per_second(std::num::NonZeroU32::MIN));
     let mut server = Server::<SocketAddr>::from_listener(listener)
         .http1_only()
         .handle(handle.clone())
-        .accept_error_handler(move |peer, why| match peer {
-            Some(peer) => tracing::trace!(%peer, "the connection is not served: {why}"),
-            // Out of file descriptors, as a rule; it is tried again every 50 ms.
-            None if once_a_second.check().is_ok() => {
-                tracing::error!("no connection can be accepted: {why}");
+        .accept_error_handler(move |peer, error| match peer {
+            Some(peer) => tracing::trace!(%peer, "connection rejected: {error}"),
+            // Usually out of file descriptors. `axum-server` retries every 50 ms.
+            None if log_limit.check().is_ok() => {
+                tracing::error!("cannot accept connections: {error}");
             }
             None => {}
         });
@@ -68,18 +72,22 @@ pub async fn serve(
         .http_builder()
         .http1()
         .header_read_timeout(limits.read_timeout)
-        // What subscribers are sent is shared by many of them. Otherwise each connection would copy it, into room that it never gives back.
+        // Event data is shared between subscribers. Without vectored writes hyper would copy it
+        // into a buffer per connection that never shrinks.
         .writev(true)
         .max_buf_size(MAX_HEAD_BYTES);
     let limiter = ConnectionLimiter {
         limit: ConcurrencyLimit::new(
-            "connections",
-            ("connections", "are open"),
-            room(limits.connections),
-            limits.connections_per_client,
+            LimitedResource::Connections,
+            connections_within_fd_limit(limits.max_connections),
+            limits.max_connections_per_client,
         ),
         is_proxy: Arc::new(is_proxy),
-        refusals: Arc::new(Semaphore::new(if tls.is_none() { MAX_REFUSALS } else { 0 })),
+        rejections: Arc::new(Semaphore::new(if tls.is_none() {
+            MAX_CONCURRENT_REJECTIONS
+        } else {
+            0
+        })),
     };
     let service = router.into_make_service_with_connect_info::<SocketAddr>();
     let serving = async {
@@ -95,7 +103,9 @@ pub async fn serve(
         stop.cancelled().await;
         handle.graceful_shutdown(None);
         sleep(GRACE_PERIOD).await;
-        tracing::warn!("some requests did not end in time and were cut off");
+        tracing::warn!(
+            "some requests did not finish within the shutdown grace period and were aborted"
+        );
         handle.shutdown();
     };
     tokio::select! {
@@ -104,18 +114,19 @@ pub async fn serve(
     }
 }
 
-/// Lets so many connections in, and answers the others that there is no room.
+/// Limits the number of connections and rejects the others with a 429 response.
 #[derive(Clone)]
 struct ConnectionLimiter {
     limit: ConcurrencyLimit,
     is_proxy: Arc<dyn Fn(IpAddr) -> bool + Send + Sync>,
-    /// Within TLS nobody is answered: that would cost more than a request does.
-    refusals: Arc<Semaphore>,
+    /// Permits for sending 429 responses. Zero with TLS: the handshake costs more than serving
+    /// a request.
+    rejections: Arc<Semaphore>,
 }
 
 impl<S: Send + 'static> Accept<TcpStream, S> for ConnectionLimiter {
     type Stream = TcpStream;
-    /// The permit goes with the connection's service, and ends with it.
+    /// The permit is released when the connection's service is dropped.
     type Service = AddExtension<S, Arc<Permit>>;
     type Future = Pin<Box<dyn Future<Output = io::Result<(TcpStream, Self::Service)>> + Send>>;
 
@@ -124,42 +135,45 @@ impl<S: Send + 'static> Accept<TcpStream, S> for ConnectionLimiter {
         Box::pin(async move {
             let peer = stream.peer_addr()?.ip();
             let permit = if (limiter.is_proxy)(peer) {
-                limiter.limit.acquire_in_all()
+                limiter.limit.acquire_unattributed()
             } else {
-                limiter.limit.acquire(Client::of(peer))
+                limiter.limit.acquire(ClientKey::from_ip(peer))
             };
             match permit {
                 Ok(permit) => {
-                    // Answers are small and written at once; without this some would wait for the client's acknowledgement.
+                    // Responses are small and written in one call. With Nagle's algorithm some
+                    // of them would wait for the client's ACK.
                     stream.set_nodelay(true)?;
                     Ok((stream, Extension(Arc::new(permit)).layer(service)))
                 }
-                Err(fault) => {
-                    if let Ok(_refusing) = limiter.refusals.try_acquire() {
-                        // Whoever does not read it in time is hung up on all the same.
-                        let _late = timeout(REFUSAL_TIMEOUT, refuse(stream, fault)).await;
+                Err(error) => {
+                    if let Ok(_slot) = limiter.rejections.try_acquire() {
+                        // If the client does not read the response in time, the connection is
+                        // closed anyway.
+                        let _late = timeout(REJECTION_TIMEOUT, reject(stream, error)).await;
                     }
-                    Err(io::Error::other("there is no room for it"))
+                    Err(io::Error::other("connection limit reached"))
                 }
             }
         })
     }
 }
 
-/// The whole answer to a connection that is one too many, before a request was read.
-async fn refuse(mut stream: TcpStream, fault: Fault) -> io::Result<()> {
-    stream.write_all(&ApiError::from(fault).to_bytes()).await?;
+/// Sends the 429 response and closes the connection, without reading a request.
+async fn reject(mut stream: TcpStream, error: OperationError) -> io::Result<()> {
+    stream.write_all(&ApiError::from(error).to_bytes()).await?;
     stream.shutdown().await?;
-    // What is left unread when we hang up would make the system take the answer back.
+    // Closing a socket with unread data sends a RST, which can discard the response before the
+    // client reads it.
     let mut unread = [0; 4096];
     while stream.read(&mut unread).await? > 0 {}
     Ok(())
 }
 
-/// How many connections there is room for: as many as are wanted, if the system lets us open so many files. The soft limit
-/// is raised as far as needed and allowed.
-fn room(wanted: u32) -> u32 {
-    let needed = u64::from(wanted) + u64::from(SPARE_FILES);
+/// Raises the soft limit on file descriptors as needed, and returns how many connections it
+/// allows: at most `wanted`.
+fn connections_within_fd_limit(wanted: u32) -> u32 {
+    let needed = u64::from(wanted) + u64::from(RESERVED_FILE_DESCRIPTORS);
     let limit = getrlimit(Resource::Nofile);
     let mut files = limit.current.unwrap_or(u64::MAX);
     if files < needed {
@@ -172,16 +186,16 @@ fn room(wanted: u32) -> u32 {
             files = raised;
         }
     }
-    let room = files
-        .saturating_sub(u64::from(SPARE_FILES))
+    let available = files
+        .saturating_sub(u64::from(RESERVED_FILE_DESCRIPTORS))
         .max(16)
         .min(u64::from(wanted));
-    if room < u64::from(wanted) {
+    if available < u64::from(wanted) {
         tracing::warn!(
-            "room for {room} connections instead of {wanted}: this process may open only {files} files"
+            "max_connections is {wanted}, but the limit of {files} file descriptors allows only {available}. Raise the limit (ulimit -n, LimitNOFILE=)"
         );
     }
-    u32::try_from(room).unwrap_or(wanted)
+    u32::try_from(available).unwrap_or(wanted)
 }
 
 #[cfg(test)]
@@ -189,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_is_room_for_what_is_wanted_and_no_more() {
-        assert_eq!(room(100), 100);
+    fn the_file_descriptor_limit_allows_a_small_number_of_connections() {
+        assert_eq!(connections_within_fd_limit(100), 100);
     }
 }

@@ -1,7 +1,9 @@
-//! Cross-site requests: what a page of another site makes a visitor's browser send. They are refused, and those for an operation get
-//! their line in the audit, with the name of whom the console would have taken for the one who acts.
+//! Rejects cross-site requests: requests that a page of another site causes a user's browser to
+//! send. Rejected operations are recorded in the audit log under the principal whose credentials
+//! the browser sent.
 //!
-//! `tower_http::csrf` recognises them where something is to be changed, by what the browser says of where they come from.
+//! State-changing requests are checked by `tower_http::csrf`, from the headers in which
+//! browsers report the origin. This module checks reads.
 
 use axum::extract::{FromRequestParts as _, Request, State};
 use axum::http::request::Parts;
@@ -12,41 +14,47 @@ use tower_http::csrf::ProtectionError;
 
 use super::api::ApiError;
 use super::api::extract::LockPath;
-use super::limits::Client;
+use super::limits::ClientKey;
 use super::state::AppState;
-use crate::domain::{ActKind, Fault};
+use crate::domain::operation_error::DenialReason;
+use crate::domain::{OperationError, OperationKind};
 
-/// Refuses what another site's page loads, and writes down the operations that the CSRF layer behind this refused.
-pub async fn guard(State(state): State<AppState>, request: Request, next: Next) -> Response {
-    if is_loaded_cross_site(&request) {
-        return refusal();
+/// Rejects cross-site reads, and records the operations that the inner CSRF layer rejected.
+pub async fn reject_cross_site(
+    State(state): State<AppState>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if is_cross_site_read(&request) {
+        return rejection_response();
     }
-    let operation = BrowserOperation::of(&request);
+    let operation = BrowserOperation::from_request(&request);
     let response = next.run(request).await;
     if let Some(operation) = operation
         && response.extensions().get::<ProtectionError>().is_some()
     {
-        operation.write_down(&state).await;
+        operation.record_rejection(&state).await;
     }
     response
 }
 
-/// What is kept of a browser's request for an operation until it is known whether it is a cross-site request.
+/// A copy of the request head of an operation that a browser sent, kept in case the CSRF layer
+/// rejects it.
 struct BrowserOperation {
-    kind: ActKind,
+    kind: OperationKind,
     request: Parts,
 }
 
 impl BrowserOperation {
-    /// Nothing of a request that is for no operation, or that no browser sent.
-    fn of(request: &Request) -> Option<Self> {
+    /// `None` if the request is not an operation or was not sent by a browser.
+    fn from_request(request: &Request) -> Option<Self> {
         let headers = request.headers();
-        let is_of_browser =
+        let is_from_browser =
             headers.contains_key(header::ORIGIN) || headers.contains_key("sec-fetch-site");
-        if !is_of_browser || request.method() != Method::POST {
+        if !is_from_browser || request.method() != Method::POST {
             return None;
         }
-        let kind = operation_at(request.uri().path())?;
+        let kind = operation_for_path(request.uri().path())?;
         let (mut parts, ()) = Request::new(()).into_parts();
         parts.method = request.method().clone();
         parts.uri = request.uri().clone();
@@ -58,74 +66,83 @@ impl BrowserOperation {
         })
     }
 
-    /// Writes it down as refused, within the limits that stand before every operation. Who is nobody here could not have acted
-    /// from here either.
-    async fn write_down(mut self, state: &AppState) {
-        let client = Client::in_extensions(&self.request.extensions);
+    /// Records the rejection in the audit log, subject to the request limits. Requests that
+    /// fail authentication could not have changed anything and are not recorded.
+    async fn record_rejection(mut self, state: &AppState) {
+        let client = ClientKey::from_extensions(&self.request.extensions);
         let (uri, headers) = (&self.request.uri, &self.request.headers);
-        let Ok(_until_it_is_written_down) = state.limits.admit(client, uri, headers) else {
+        let Ok(_permit) = state.limits.admit(client, uri, headers) else {
             return;
         };
-        let Ok(actor) = state.access.admit_request(&self.request).await else {
+        let Ok(principal) = state.access.authenticate_request(&self.request).await else {
             return;
         };
         let lock = LockPath::from_request_parts(&mut self.request, state).await;
         let lock = lock.ok().map(|LockPath(id)| id);
         let operations = &state.operations;
-        operations.refused_from_elsewhere(&actor, self.kind, lock.as_ref(), &fault());
+        operations.audit_cross_site_request(
+            &principal,
+            self.kind,
+            lock.as_ref(),
+            &cross_site_error(),
+        );
     }
 }
 
-/// Whether a browser says that a page of another site has it ask for this, other than by leading somebody to a page. Programs say
-/// nothing of that kind. What another site cannot read it can still cause: load, and open streams.
-fn is_loaded_cross_site(request: &Request) -> bool {
-    let says = |name: &str| {
+/// Whether a browser reports that another site caused this read, other than by navigation to a
+/// page. API clients do not send these headers. Another site cannot read the response, but could
+/// cause load and open event streams.
+fn is_cross_site_read(request: &Request) -> bool {
+    let header_value = |name: &str| {
         let value = request.headers().get(name);
         value.map(|value| value.as_bytes())
     };
-    let is_from_there = matches!(says("sec-fetch-site"), Some(b"cross-site" | b"same-site"));
-    // Other methods are the CSRF layer's, which also knows browsers that tell less.
+    let is_cross_site = matches!(
+        header_value("sec-fetch-site"),
+        Some(b"cross-site" | b"same-site")
+    );
+    // The CSRF layer checks all other methods. It also supports browsers that send only
+    // `Origin`.
     let is_read = *request.method() == Method::GET || *request.method() == Method::HEAD;
-    if !is_from_there || !is_read {
+    if !is_cross_site || !is_read {
         return false;
     }
-    let leads_to_a_page = says("sec-fetch-mode") == Some(b"navigate")
-        && says("sec-fetch-dest") == Some(b"document")
-        && !is_data(request.uri().path());
-    !leads_to_a_page
+    let is_navigation = header_value("sec-fetch-mode") == Some(b"navigate")
+        && header_value("sec-fetch-dest") == Some(b"document")
+        && !is_data_path(request.uri().path());
+    !is_navigation
 }
 
-/// Whether programs read it, and not people.
-fn is_data(path: &str) -> bool {
+/// Whether the path serves data instead of pages.
+fn is_data_path(path: &str) -> bool {
     ["/api/v1/", "/_fn/", "/metrics"]
         .iter()
         .any(|data| path.starts_with(data))
 }
 
-/// The answer to a cross-site request.
-pub fn refusal() -> Response {
-    ApiError::from(fault()).into_response()
+pub fn rejection_response() -> Response {
+    ApiError::from(cross_site_error()).into_response()
 }
 
-fn fault() -> Fault {
-    let why = "a page of another site sent this, and only the console's own pages act for who visits them";
-    Fault::Forbidden {
-        why: why.to_owned(),
+fn cross_site_error() -> OperationError {
+    OperationError::Forbidden {
+        cause: DenialReason::CrossSite,
     }
 }
 
-/// The operation that a path is about: the last word of a route, or the name of a server function and digits behind it.
-fn operation_at(path: &str) -> Option<ActKind> {
+/// The operation behind a path: the last segment of an API route, or the name of a server
+/// function, which ends in a hash of digits.
+fn operation_for_path(path: &str) -> Option<OperationKind> {
     let (_, last) = path.rsplit_once('/')?;
     let name = last.trim_end_matches(|digit: char| digit.is_ascii_digit());
     Some(match name {
-        "acquire" => ActKind::Acquire,
-        "extend" | "extend_mine" => ActKind::Extend,
-        "release" | "release_mine" => ActKind::Release,
-        "force-release" | "force_release" | "force-releases" => ActKind::ForceRelease,
-        "vouch" | "vouch_for_node" => ActKind::Vouch,
-        "take_token" => ActKind::TakeToken,
-        "monitor-sample" | "monitor_sample" => ActKind::Sample,
+        "acquire" => OperationKind::Acquire,
+        "extend" | "extend_mine" => OperationKind::Extend,
+        "release" | "release_mine" => OperationKind::Release,
+        "force-release" | "force_release" | "force-releases" => OperationKind::ForceRelease,
+        "clear-restart-hazard" | "clear_restart_hazard" => OperationKind::ClearRestartHazard,
+        "take_token" => OperationKind::RevealToken,
+        "monitor-sample" | "monitor_sample" => OperationKind::Monitor,
         _ => return None,
     })
 }

@@ -1,9 +1,11 @@
-//! The one HTTP client: webhooks, sign-in providers and the OpenTelemetry collector are asked with it.
+//! The HTTP client for webhooks, OpenID Connect providers and the OpenTelemetry collector.
 //!
-//! It follows no redirect (a redirect could have secrets sent anywhere), uses no proxy and keeps no cookie.
+//! It follows no redirects (a redirect could leak secrets to another host), uses no proxy and
+//! stores no cookies.
 //!
-//! Servers' certificates are checked with those of a file where the configuration names one, else with the public authorities. The file
-//! is read before each request: another authority in it holds without a restart.
+//! Server certificates are verified against a CA file if one is configured, otherwise against
+//! the public CAs. The file is read before each request, so a replaced CA takes effect without a
+//! restart.
 
 use std::error::Error;
 use std::fmt;
@@ -20,34 +22,38 @@ use rustls::{ClientConfig, RootCertStore};
 
 const USER_AGENT: &str = concat!("lockkeeper/", env!("CARGO_PKG_VERSION"));
 
-/// Certificates of authorities, from a file. Equality compares the path, not the contents.
+/// CA certificates loaded from a file. Equality compares the path, not the contents.
 #[derive(Clone)]
-pub struct Roots {
+pub struct CaCertificates {
     file: PathBuf,
     certificates: Vec<CertificateDer<'static>>,
 }
 
-impl Roots {
+impl CaCertificates {
     /// Reads a PEM file.
     ///
     /// # Errors
-    /// Why the file is of no use: it cannot be read, or none of its certificates can vouch for a server.
+    /// The file cannot be read, or contains no usable CA certificate.
     pub fn read(file: &Path) -> Result<Self, String> {
-        let wrong = |why: &dyn Error| format!("the certificates cannot be read: {why}");
-        let read = CertificateDer::pem_file_iter(file).map_err(|why| wrong(&why))?;
-        let certificates: Vec<_> = read.collect::<Result<_, _>>().map_err(|why| wrong(&why))?;
+        let wrong = |error: &dyn Error| format!("cannot read CA certificates: {error}");
+        let read = CertificateDer::pem_file_iter(file).map_err(|error| wrong(&error))?;
+        let certificates: Vec<_> = read
+            .collect::<Result<_, _>>()
+            .map_err(|error| wrong(&error))?;
         if certificates.is_empty() {
-            return Err("the certificates cannot be read: there is none in the file".to_owned());
+            return Err("cannot read CA certificates: the file contains none".to_owned());
         }
         let file = file.to_owned();
         let roots = Self { file, certificates };
         if roots.store().is_empty() {
-            return Err("none of the certificates in the file can vouch for a server".to_owned());
+            return Err(
+                "none of the certificates in the file is a usable CA certificate".to_owned(),
+            );
         }
         Ok(roots)
     }
 
-    /// Without those that rustls cannot use, which bundles of systems have.
+    /// Skips certificates that rustls cannot parse; system bundles contain such ones.
     fn store(&self) -> RootCertStore {
         let mut store = RootCertStore::empty();
         store.add_parsable_certificates(self.certificates.iter().cloned());
@@ -55,76 +61,79 @@ impl Roots {
     }
 }
 
-impl PartialEq for Roots {
+impl PartialEq for CaCertificates {
     fn eq(&self, other: &Self) -> bool {
         self.file == other.file
     }
 }
 
-impl Eq for Roots {}
+impl Eq for CaCertificates {}
 
-impl fmt::Debug for Roots {
+impl fmt::Debug for CaCertificates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Roots").field(&self.file).finish()
+        f.debug_tuple("CaCertificates").field(&self.file).finish()
     }
 }
 
-/// Why there is no answer. Neither the address nor what was sent is in it.
+/// Why a request failed. Contains neither the URL nor request data.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
-    /// The time limit was reached.
-    #[error("no answer within {} ms", .0.as_millis())]
+    /// No complete response within the timeout.
+    #[error("no reply within {} ms", .0.as_millis())]
     Timeout(Duration),
-    /// The answer's body is longer than this many bytes.
-    #[error("its answer is longer than {0} bytes")]
+    /// The response body exceeds the limit, in bytes.
+    #[error("the response is longer than {0} bytes")]
     TooLong(usize),
-    /// The connection could not be made, or broke.
+    /// The connection failed.
     #[error("{0}")]
     Failed(String),
 }
 
-/// A client with a time limit for each whole exchange, that trusts the authorities in a file or the public ones.
+/// An HTTP client with a total timeout per request.
 #[derive(Debug)]
 pub struct HttpClient {
     timeout: Duration,
-    trusted: Mutex<Trusted>,
+    trusted: Mutex<TrustedClient>,
 }
 
 #[derive(Clone, Debug)]
-struct Trusted {
-    roots: Option<Roots>,
+struct TrustedClient {
+    roots: Option<CaCertificates>,
     client: reqwest::Client,
 }
 
 impl HttpClient {
-    /// A client that trusts these authorities; the public ones where there are none.
-    pub fn new(roots: Option<&Roots>, timeout: Duration) -> Self {
+    /// Creates a client that trusts these CAs, or the public ones if `None`.
+    pub fn new(roots: Option<&CaCertificates>, timeout: Duration) -> Self {
         let roots = roots.cloned();
         Self {
             timeout,
-            trusted: Mutex::new(Trusted::new(roots, timeout)),
+            trusted: Mutex::new(TrustedClient::new(roots, timeout)),
         }
     }
 
-    /// Sends a request once. A redirect is a response like others.
+    /// Sends a request once. Redirects are returned, not followed.
     pub async fn send(
         &self,
         request: http::Request<Bytes>,
     ) -> Result<reqwest::Response, HttpError> {
-        let request = request.try_into().map_err(|why| self.error(why))?;
+        let request = request.try_into().map_err(|error| self.error(error))?;
         let client = self.client().await;
-        client.execute(request).await.map_err(|why| self.error(why))
+        client
+            .execute(request)
+            .await
+            .map_err(|error| self.error(error))
     }
 
-    /// Sends a request once and reads the response, of at most `limit` bytes.
-    pub async fn exchange(
+    /// Sends a request once and reads the response body, up to `limit` bytes.
+    pub async fn send_and_read_body(
         &self,
         request: http::Request<Bytes>,
         limit: usize,
     ) -> Result<http::Response<Bytes>, HttpError> {
         let mut response = self.send(request).await?;
         let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|why| self.error(why))? {
+        while let Some(chunk) = response.chunk().await.map_err(|error| self.error(error))? {
             if body.len() + chunk.len() > limit {
                 return Err(HttpError::TooLong(limit));
             }
@@ -136,45 +145,46 @@ impl HttpClient {
         Ok(http::Response::from_parts(parts, body.into()))
     }
 
-    fn error(&self, why: reqwest::Error) -> HttpError {
-        if why.is_timeout() {
+    fn error(&self, error: reqwest::Error) -> HttpError {
+        if error.is_timeout() {
             HttpError::Timeout(self.timeout)
         } else {
-            HttpError::Failed(error_chain(&why.without_url()))
+            HttpError::Failed(error_chain(&error.without_url()))
         }
     }
 
-    /// The client for now. A file that cannot be read leaves it as it was: while a file is being replaced it may be missing for a moment.
+    /// The client with the current CA file. If the file cannot be read, the previous client is
+    /// used: the file can be missing for a moment while it is replaced.
     async fn client(&self) -> reqwest::Client {
-        let known = self.trusted().clone();
-        let Some(roots) = known.roots else {
-            return known.client;
+        let current = self.trusted().clone();
+        let Some(roots) = current.roots else {
+            return current.client;
         };
         let file = roots.file.clone();
-        let reading = tokio::task::spawn_blocking(move || Roots::read(&file)).await;
-        match reading.unwrap_or_else(|why| Err(why.to_string())) {
-            Ok(now) if now.certificates == roots.certificates => known.client,
+        let reading = tokio::task::spawn_blocking(move || CaCertificates::read(&file)).await;
+        match reading.unwrap_or_else(|error| Err(error.to_string())) {
+            Ok(now) if now.certificates == roots.certificates => current.client,
             Ok(now) => {
-                tracing::info!(file = %now.file.display(), "other authorities are trusted from now on");
-                let now = Trusted::new(Some(now), self.timeout);
+                tracing::info!(file = %now.file.display(), "CA file changed; the new CA certificates are used from now on");
+                let now = TrustedClient::new(Some(now), self.timeout);
                 let client = now.client.clone();
                 *self.trusted() = now;
                 client
             }
-            Err(why) => {
-                tracing::warn!(file = %roots.file.display(), "the authorities known before are trusted: {why}");
-                known.client
+            Err(error) => {
+                tracing::warn!(file = %roots.file.display(), "CA file not readable; the previous CA certificates remain in use: {error}");
+                current.client
             }
         }
     }
 
-    fn trusted(&self) -> MutexGuard<'_, Trusted> {
+    fn trusted(&self) -> MutexGuard<'_, TrustedClient> {
         self.trusted.lock()
     }
 }
 
-impl Trusted {
-    fn new(roots: Option<Roots>, timeout: Duration) -> Self {
+impl TrustedClient {
+    fn new(roots: Option<CaCertificates>, timeout: Duration) -> Self {
         let store = match &roots {
             Some(roots) => roots.store(),
             None => RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
@@ -182,31 +192,34 @@ impl Trusted {
         let ring = Arc::new(rustls::crypto::ring::default_provider());
         let tls = ClientConfig::builder_with_provider(ring)
             .with_safe_default_protocol_versions()
-            .expect("ring has what TLS 1.2 and 1.3 need")
+            .expect("ring supports TLS 1.2 and 1.3")
             .with_root_certificates(store)
             .with_no_client_auth();
         let client = reqwest::Client::builder()
             .user_agent(USER_AGENT)
+            // Request bodies contain secrets.
             .redirect(Policy::none())
+            // Webhooks and the trace exporter have their own retry rules, and an authorization code
+            // can be exchanged only once.
             .retry(reqwest::retry::never())
             .no_proxy()
             .timeout(timeout)
             .tls_backend_preconfigured(tls)
             .build()
-            .expect("nothing in it depends on the configuration");
+            .expect("the TLS configuration is valid");
         Self { roots, client }
     }
 }
 
-/// An error with everything that led to it.
-pub fn error_chain(why: &dyn Error) -> String {
-    let mut words = why.to_string();
-    let mut source = why.source();
-    while let Some(deeper) = source {
-        words = format!("{words}: {deeper}");
-        source = deeper.source();
+/// The error and its sources, joined by colons.
+pub fn error_chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
     }
-    words
+    text
 }
 
 #[cfg(test)]
@@ -214,15 +227,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_without_anybody_who_vouches_is_of_no_use() {
+    fn a_file_without_ca_certificates_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("ca.pem");
-        let why = || Roots::read(&file).unwrap_err();
-        assert!(why().contains("cannot be read"), "{}", why());
+        let error = || CaCertificates::read(&file).unwrap_err();
+        assert!(
+            error().contains("cannot read CA certificates"),
+            "{}",
+            error()
+        );
         std::fs::write(&file, "nothing\n").unwrap();
-        assert!(why().contains("there is none in the file"), "{}", why());
-        let senseless = "-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n";
-        std::fs::write(&file, senseless).unwrap();
-        assert!(why().contains("none of the certificates"), "{}", why());
+        assert!(error().contains("the file contains none"), "{}", error());
+        let invalid = "-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n";
+        std::fs::write(&file, invalid).unwrap();
+        assert!(error().contains("none of the certificates"), "{}", error());
     }
 }

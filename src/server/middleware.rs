@@ -1,4 +1,4 @@
-//! What every request passes on its way to a handler, and every response on its way back.
+//! The middleware stack of all requests.
 
 use std::time::Instant;
 
@@ -16,65 +16,75 @@ use super::access::RequestId;
 use super::api::metrics;
 use super::state::AppState;
 use super::telemetry::traces;
-use super::{cross_site, headers};
+use super::{cross_site, security_headers};
 
-/// The routes within all layers. The first layer sees a request first and its response last.
+/// Wraps the routes in all layers. The first layer sees a request first and its response last.
 pub fn apply(state: &AppState, routes: Router) -> Router {
-    let default_headers = headers::defaults().map(Into::into).to_vec();
+    let default_headers = security_headers::defaults().map(Into::into).to_vec();
     routes.layer(
         ServiceBuilder::new()
-            .layer(from_fn(identify))
-            .layer(from_fn_with_state(state.clone(), note_origin))
+            // First, so that every response has a request id, also after a panic or rejection.
+            .layer(from_fn(assign_request_id))
+            // Before everything that uses the client's address or forwarding headers.
+            .layer(from_fn_with_state(state.clone(), record_client_address))
             .layer(SetMultipleResponseHeadersLayer::if_not_present(
                 default_headers,
             ))
+            // Inside the headers layer, so that the 500 response has the default headers.
             .layer(CatchPanicLayer::new())
-            .layer(from_fn_with_state(state.clone(), cross_site::guard))
-            .layer(CsrfLayer::new().with_rejection_response(|_| cross_site::refusal()))
-            .layer(from_fn_with_state(state.clone(), metrics::timed)),
+            .layer(from_fn_with_state(
+                state.clone(),
+                cross_site::reject_cross_site,
+            ))
+            .layer(CsrfLayer::new().with_rejection_response(|_| cross_site::rejection_response()))
+            .layer(from_fn_with_state(state.clone(), metrics::record_request)),
     )
 }
 
-/// Gives the request its id, has it answered, and says so in the log.
-async fn identify(mut request: Request, next: Next) -> Response {
-    let id = RequestId::of(request.headers());
+/// Assigns a request id, creates the trace span and logs the response.
+async fn assign_request_id(mut request: Request, next: Next) -> Response {
+    let id = RequestId::from_headers_or_new(request.headers());
     request.extensions_mut().insert(id.clone());
     let (method, uri) = (request.method().clone(), request.uri().clone());
-    let trace = traces::Request::begin(&method, uri.path(), request.headers());
+    let trace = traces::RequestSpan::start(&method, uri.path(), request.headers());
     let name = id.clone();
-    let answering = async move {
+    let respond = async move {
         let began = Instant::now();
         let response = next.run(request).await;
         let (status, took_ms) = (
             response.status().as_u16(),
             began.elapsed().as_secs_f64() * 1e3,
         );
-        // Without the query: what somebody searches for is theirs.
-        tracing::debug!(request.id = %name, %method, path = uri.path(), status, took_ms, "answered");
+        // The query string is not logged: it can contain search terms.
+        tracing::debug!(request.id = %name, %method, path = uri.path(), status, took_ms, "request completed");
         response
     };
     let mut response = match trace {
         Some(trace) => {
-            let response = trace.around(&id.0, answering).await;
-            trace.answered(response.status().as_u16());
+            let response = trace.instrument(&id.0, respond).await;
+            trace.finish(response.status().as_u16());
             response
         }
-        None => answering.await,
+        None => respond.await,
     };
     response
         .headers_mut()
-        .insert(RequestId::HEADER, id.header());
+        .insert(RequestId::HEADER, id.to_header_value());
     response
 }
 
-/// Notes where the request comes from, and has a browser that came by `https` stay with it.
-async fn note_origin(State(state): State<AppState>, mut request: Request, next: Next) -> Response {
-    state.access.see_where_from(&mut request);
+/// Records the client's address, and sets HSTS on responses to HTTPS requests.
+async fn record_client_address(
+    State(state): State<AppState>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    state.access.resolve_client_address(&mut request);
     let is_https = state.access.is_https(request.headers());
     let mut response = next.run(request).await;
     if is_https {
         let headers = response.headers_mut();
-        headers.insert(header::STRICT_TRANSPORT_SECURITY, headers::HSTS);
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, security_headers::HSTS);
     }
     response
 }

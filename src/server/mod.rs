@@ -1,4 +1,4 @@
-//! The machine: compiled only with `ssr`. Builds the parts, starts the tasks, opens the doors.
+//! The server layer, compiled with the feature `ssr`: the router and the modules behind it.
 
 pub mod access;
 pub mod api;
@@ -12,20 +12,20 @@ mod cross_site;
 pub mod demo;
 pub mod doctor;
 pub mod formats;
-mod gate;
-mod headers;
 pub mod http_client;
 pub mod index;
+pub mod key_state;
 pub mod limits;
 pub mod locking;
 mod middleware;
 pub mod nodes;
 pub mod operations;
+mod page_auth;
 mod reload;
 pub mod restarts;
 pub mod seal;
+mod security_headers;
 mod serve;
-pub mod sighting;
 pub mod state;
 pub mod storage;
 pub mod telemetry;
@@ -49,99 +49,114 @@ use leptos_axum::{AxumRouteListing, LeptosRoutes as _, ResponseOptions, generate
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 
-use crate::domain::Language;
-use crate::ui::lazy::LOADER;
+use crate::domain::Locale;
+use crate::ui::lazy::LOADER_FILE;
 use crate::ui::{App, paths, shell};
 pub use serve::serve;
 use state::AppState;
 
-/// Whether there is a page of the kit: while the console is worked on, not where it is shipped.
+/// Whether the page with all UI kit components is served: in debug builds only.
 const HAS_KIT: bool = cfg!(debug_assertions);
 
-/// The pages. Listed once: while it does so, leptos holds back the data of every page in this process.
-static PAGES: LazyLock<Vec<AxumRouteListing>> = LazyLock::new(|| {
+/// The routes of all pages. Generated once: while `generate_route_list` runs, Leptos suppresses
+/// resource loading in the whole process.
+static PAGE_ROUTES: LazyLock<Vec<AxumRouteListing>> = LazyLock::new(|| {
     let mut pages = generate_route_list(App);
     pages.retain(|page| HAS_KIT || page.path() != paths::KIT);
     pages
 });
 
-/// Every route: API, pages, files; and what all requests pass on the way there.
+/// All routes (API, pages, static files) with the middleware stack.
 fn router(state: AppState) -> Router {
     let options = state.leptos.clone();
     let console = Router::new()
-        .leptos_routes_with_context(&state, PAGES.clone(), before_painting, move || {
-            shell(options.clone(), assets::folder())
-        })
-        .fallback(file_or_page)
-        .layer(from_fn_with_state(state.clone(), gate::before_pages))
-        // A tenth smaller than as it is otherwise, for 0.2 ms of a page of 130 kB.
+        .leptos_routes_with_context(
+            &state,
+            PAGE_ROUTES.clone(),
+            provide_page_context,
+            move || shell(options.clone(), assets::build_path()),
+        )
+        .fallback(serve_file_or_not_found)
+        .layer(from_fn_with_state(
+            state.clone(),
+            page_auth::require_sign_in,
+        ))
+        // Level 5 makes a page of 130 kB 10 % smaller than the default level, and takes 0.2 ms
+        // more.
         .layer(CompressionLayer::new().quality(CompressionLevel::Precise(5)));
     let routes = api::routes(&state).merge(console);
     middleware::apply(&state, routes.with_state(state.clone()))
 }
 
-/// What a page is painted with, beside what it shows.
-fn before_painting() {
-    say_what_a_page_may();
-    speak_as_asked();
+/// Provides the Leptos context of a page: headers, language, sign-in options and the WASM split
+/// manifest.
+fn provide_page_context() {
+    set_page_headers();
+    provide_language();
     if let Some(state) = use_context::<AppState>() {
-        provide_context(state.access.ways_in());
+        provide_context(state.access.sign_in_options());
     }
-    if let Some(parts) = PARTS.clone() {
-        provide_context(parts);
+    if let Some(manifest) = SPLIT_MANIFEST.clone() {
+        provide_context(manifest);
     }
 }
 
-/// What a page has the browser fetch early of the parts that it is made of; nothing in a build that has no parts.
-static PARTS: LazyLock<Option<WasmSplitManifest>> = LazyLock::new(|| {
-    let parts = assets::parts();
-    let below = format!("{}/pkg", assets::folder());
-    (!parts.is_empty())
-        .then(|| WasmSplitManifest(ArcStoredValue::new((below, parts, LOADER.to_owned()))))
+/// Lets pages preload the WASM chunks that they use. `None` in builds without code splitting.
+static SPLIT_MANIFEST: LazyLock<Option<WasmSplitManifest>> = LazyLock::new(|| {
+    let chunks = assets::split_chunks();
+    let package_path = format!("{}/pkg", assets::build_path());
+    (!chunks.is_empty()).then(|| {
+        WasmSplitManifest(ArcStoredValue::new((
+            package_path,
+            chunks,
+            LOADER_FILE.to_owned(),
+        )))
+    })
 });
 
-/// Has the page speak the language of the request.
-fn speak_as_asked() {
-    if let Some(asked) = use_context::<Parts>() {
+/// Sets the language from the cookie or `Accept-Language`.
+fn provide_language() {
+    if let Some(request) = use_context::<Parts>() {
         let text = |name| {
-            let value = asked.headers.get(name);
+            let value = request.headers.get(name);
             value.and_then(|value: &HeaderValue| value.to_str().ok())
         };
-        provide_context(Language::asked_for(
+        provide_context(Locale::negotiate(
             text(header::COOKIE).unwrap_or_default(),
             text(header::ACCEPT_LANGUAGE).unwrap_or_default(),
         ));
     }
 }
 
-/// Has the browser told what a page may do; the answer of a server function is no page.
-fn say_what_a_page_may() {
-    if let (Some(answer), Some(nonce)) = (use_context::<ResponseOptions>(), use_nonce()) {
-        for (name, value) in headers::for_page(&nonce) {
-            answer.insert_header(name, value);
+/// Sets the security headers of a page. Server functions have no nonce and keep the default
+/// headers.
+fn set_page_headers() {
+    if let (Some(response), Some(nonce)) = (use_context::<ResponseOptions>(), use_nonce()) {
+        for (name, value) in security_headers::page_headers(&nonce) {
+            response.insert_header(name, value);
         }
     }
 }
 
-/// A file of the site, else the console's own page for addresses that do not exist.
-async fn file_or_page(State(state): State<AppState>, request: Request) -> Response {
+/// Serves a static file, or the console's 404 page.
+async fn serve_file_or_not_found(State(state): State<AppState>, request: Request) -> Response {
     if *request.method() == Method::GET
-        && let Some(file) = assets::find(request.uri().path(), request.headers())
+        && let Some(file) = assets::respond(request.uri().path(), request.headers())
     {
         return file;
     }
-    // The console's own page would wake up as the page of the kit, which its program has.
+    // The 404 page would hydrate as the kit page, because the browser code contains its route.
     if !HAS_KIT && request.uri().path().trim_end_matches('/') == paths::KIT {
-        return (StatusCode::NOT_FOUND, "There is no such page.\n").into_response();
+        return (StatusCode::NOT_FOUND, "Page not found.\n").into_response();
     }
     let options = state.leptos.clone();
     let context = state.clone();
     let render = leptos_axum::render_app_to_stream_with_context(
         move || {
             provide_context(context.clone());
-            before_painting();
+            provide_page_context();
         },
-        move || shell(options.clone(), assets::folder()),
+        move || shell(options.clone(), assets::build_path()),
     );
     let (parts, _body) = request.into_parts();
     let mut page = render(Request::from_parts(parts, Body::empty()))
@@ -151,8 +166,9 @@ async fn file_or_page(State(state): State<AppState>, request: Request) -> Respon
     page
 }
 
-/// Built in code: reading them from the environment would let a user's variables break the console.
-fn leptos_options() -> LeptosOptions {
+/// Set in code: with options from the environment, a user's `LEPTOS_*` variables could break
+/// the console.
+fn default_leptos_options() -> LeptosOptions {
     LeptosOptions::builder()
         .output_name("lockkeeper")
         .site_pkg_dir("pkg")

@@ -1,6 +1,6 @@
-//! Takes over a configuration that was read again: groups that did not change keep their connections and all that was seen of
-//! them; others begin anew, and viewers stay. What is known of nodes' restarts, and the leases that were observed, are
-//! carried over to the group that takes another one's place.
+//! Applies a reloaded configuration. Unchanged groups keep their connections and observed
+//! state; changed groups are restarted, and event streams stay open. The restart history of nodes
+//! and the observed leases carry over to the group that replaces another one of the same name.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,149 +11,173 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::clock::Clock;
-use super::config::{GroupConfig, Later};
+use super::config::{GroupConfig, ReloadableConfig};
 use super::index::Index;
-use super::nodes::history::RestartHistory;
-use super::nodes::leases::Leases;
-use super::nodes::{Circumstances, Group};
+use super::nodes::leases::LeaseTracker;
+use super::nodes::restart_history::RestartHistory;
+use super::nodes::{Group, GroupOptions};
 use super::restarts::RestartFile;
 use super::state::AppState;
 
-/// How often it is looked whether anybody still acts on a group that is gone.
-const EVERY: Duration = Duration::from_millis(500);
+/// How often a removed group is checked for remaining users.
+const DRAIN_POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The groups that run.
-pub struct Running {
-    groups: Vec<Member>,
-    how: How,
+/// Starts, watches and replaces the groups of the configuration.
+pub struct GroupManager {
+    groups: Vec<RunningGroup>,
+    runtime: GroupRuntime,
 }
 
-/// How groups are run.
+/// What all groups share: the clock, cancellation tokens and task trackers.
 #[derive(Clone)]
-pub struct How {
-    /// What time it is.
+pub struct GroupRuntime {
     pub clock: Clock,
-    /// Cancelled when the server is told to stop: nobody waits for a lock any more.
+    /// Cancelled when the server starts to shut down: waiting acquires end.
     pub stop: CancellationToken,
-    /// Cancelled when what was begun has come to its end: the nodes are let go.
-    pub last: CancellationToken,
-    /// What runs until the server stops.
+    /// Cancelled when pending operations and cleanup jobs have finished: connections to nodes
+    /// are closed.
+    pub close_nodes: CancellationToken,
+    /// Tasks that end when the server stops.
     pub tasks: TaskTracker,
-    /// Groups that are gone, until nobody acts on them any more.
-    pub leaving: TaskTracker,
-    /// Where it is kept which nodes restarted.
-    pub restarts: Option<RestartFile>,
+    /// Removed groups that still have running operations or cleanup jobs.
+    pub draining: TaskTracker,
+    /// The file that stores the restart history of nodes.
+    pub restart_file: Option<RestartFile>,
 }
 
-/// A group that runs.
-struct Member {
+struct RunningGroup {
     group: Arc<Group>,
-    /// Ends its connections.
-    nodes: CancellationToken,
-    /// Ends looking at it.
-    watching: CancellationToken,
+    /// Closes the group's connections.
+    close_nodes: CancellationToken,
+    /// Stops scans and change feeds of the group.
+    stop_watching: CancellationToken,
 }
 
-impl Running {
-    /// Starts these; nobody looks at them yet.
-    pub fn start(configs: Vec<GroupConfig>, how: How) -> Self {
-        let history = how.restarts.as_ref().map(RestartFile::read);
+impl GroupManager {
+    /// Starts the groups. Call [`Self::watch_all`] to start observing them.
+    pub fn start(configs: Vec<GroupConfig>, runtime: GroupRuntime) -> Self {
+        let history = runtime
+            .restart_file
+            .as_ref()
+            .map(RestartFile::load_or_move_aside);
         let history = history.unwrap_or_default();
-        let mut running = Self {
+        let mut manager = Self {
             groups: Vec::new(),
-            how,
+            runtime,
         };
         let groups = configs
             .into_iter()
-            .map(|config| running.begin(config, &history, Leases::default()));
-        running.groups = groups.collect();
-        running
+            .map(|config| manager.start_group(config, &history, LeaseTracker::default()));
+        manager.groups = groups.collect();
+        manager
     }
 
-    fn begin(&self, config: GroupConfig, history: &RestartHistory, leases: Leases) -> Member {
-        let nodes = self.how.last.child_token();
-        let circumstances = Circumstances {
-            closing: self.how.stop.clone(),
-            stop: nodes.clone(),
+    fn start_group(
+        &self,
+        config: GroupConfig,
+        history: &RestartHistory,
+        leases: LeaseTracker,
+    ) -> RunningGroup {
+        let close_nodes = self.runtime.close_nodes.child_token();
+        let options = GroupOptions {
+            closing: self.runtime.stop.clone(),
+            stop: close_nodes.clone(),
             history: history.clone(),
             leases,
         };
-        Member {
-            group: Group::start_in(circumstances, config, self.how.clock.clone()),
-            nodes,
-            watching: self.how.stop.child_token(),
+        RunningGroup {
+            group: Group::start_with_options(options, config, self.runtime.clock.clone()),
+            close_nodes,
+            stop_watching: self.runtime.stop.child_token(),
         }
     }
 
-    /// What is known of all nodes now: of those that run, and of groups that do not, what was written down.
-    fn history(&self) -> RestartHistory {
+    /// The restart history of all nodes: the current records of running groups, and the stored
+    /// records of others.
+    fn restart_history(&self) -> RestartHistory {
         let running = |name: &str| {
             let mut groups = self.groups.iter();
             groups.any(|member| member.group.config.name == name)
         };
-        let kept = self.how.restarts.as_ref().map(RestartFile::peek);
-        let kept = kept.unwrap_or_default();
-        let others = kept
+        let stored = self.runtime.restart_file.as_ref().map(RestartFile::load);
+        let stored = stored.unwrap_or_default();
+        let others = stored
             .records()
             .iter()
             .filter(|record| !running(&record.group));
-        let ours = self.groups.iter().flat_map(|member| member.group.records());
-        RestartHistory::of(ours.chain(others.cloned()).collect())
+        let current = self
+            .groups
+            .iter()
+            .flat_map(|member| member.group.node_records());
+        RestartHistory::from_records(current.chain(others.cloned()).collect())
     }
 
-    /// The groups.
     pub fn groups(&self) -> Vec<Arc<Group>> {
         let groups = self.groups.iter();
         groups.map(|member| Arc::clone(&member.group)).collect()
     }
 
-    /// Begins to look at all of them.
-    pub fn watch(&self, index: &Index) {
+    /// Starts to observe all groups.
+    pub fn watch_all(&self, index: &Index) {
         for member in &self.groups {
-            index.watch(&member.group, &member.watching, &self.how.tasks);
+            index.watch(&member.group, &member.stop_watching, &self.runtime.tasks);
         }
     }
 
-    /// Takes over whatever is read later, until the server stops.
-    pub async fn follow(mut self, state: AppState, mut later: watch::Receiver<Later>) {
-        while later.changed().await.is_ok() {
-            let told = later.borrow_and_update().clone();
-            state.access.note_trouble(told.trouble);
-            state.access.replace(&told.access);
-            self.replace(&state, told.groups).await;
+    /// Applies each reloaded configuration, until the server stops.
+    pub async fn apply_reloads(
+        mut self,
+        state: AppState,
+        mut reloads: watch::Receiver<ReloadableConfig>,
+    ) {
+        while reloads.changed().await.is_ok() {
+            let reloaded = reloads.borrow_and_update().clone();
+            state.access.set_config_error(reloaded.error);
+            state.access.replace_config(&reloaded.access);
+            self.replace(&state, reloaded.groups).await;
         }
     }
 
     async fn replace(&mut self, state: &AppState, configs: Vec<GroupConfig>) {
-        let stand = |config: &GroupConfig, member: &Member| *config == member.group.config;
+        let is_unchanged =
+            |config: &GroupConfig, member: &RunningGroup| *config == member.group.config;
         let mut both = configs.iter().zip(&self.groups);
-        if configs.len() == self.groups.len() && both.all(|(one, other)| stand(one, other)) {
+        if configs.len() == self.groups.len() && both.all(|(one, other)| is_unchanged(one, other)) {
             return;
         }
-        let history = self.history();
-        let (mut before, mut changed) = (std::mem::take(&mut self.groups), Vec::new());
+        let history = self.restart_history();
+        let (mut previous, mut changed) = (std::mem::take(&mut self.groups), Vec::new());
         for config in configs {
-            let known = before.iter().position(|member| stand(&config, member));
-            let member = match known {
-                Some(place) => before.swap_remove(place),
+            let unchanged = previous
+                .iter()
+                .position(|member| is_unchanged(&config, member));
+            let member = match unchanged {
+                Some(index) => previous.swap_remove(index),
                 None => {
                     changed.push(config.name.clone());
-                    let same = |member: &&Member| member.group.config.name == config.name;
-                    let leases = before
+                    let has_same_name =
+                        |member: &&RunningGroup| member.group.config.name == config.name;
+                    let leases = previous
                         .iter()
-                        .find(same)
+                        .find(has_same_name)
                         .map(|member| member.group.leases().carried_over());
-                    self.begin(config, &history, leases.unwrap_or_default())
+                    self.start_group(config, &history, leases.unwrap_or_default())
                 }
             };
             self.groups.push(member);
         }
-        tracing::info!(?changed, ended = before.len(), "groups were taken over");
-        // Nobody looks at the old ones any more before the new ones are looked at: they may have the same name.
-        for member in before {
-            member.watching.cancel();
-            let (stop, last) = (self.how.stop.clone(), self.how.last.clone());
-            self.how.leaving.spawn(let_go(member, stop, last));
+        tracing::info!(
+            ?changed,
+            ended = previous.len(),
+            "configuration reloaded: groups replaced"
+        );
+        // Old groups stop observing before new ones start: both can have the same name.
+        for member in previous {
+            member.stop_watching.cancel();
+            let (stop, close_nodes) = (self.runtime.stop.clone(), self.runtime.close_nodes.clone());
+            self.runtime
+                .draining
+                .spawn(drain(member, stop, close_nodes));
         }
         let (groups, operations) = (self.groups(), &state.operations);
         operations.replace_groups(groups.clone(), &changed);
@@ -161,25 +185,26 @@ impl Running {
         index.replace_groups(&groups, &changed).await;
         for member in &self.groups {
             if changed.contains(&member.group.config.name) {
-                index.watch(&member.group, &member.watching, &self.how.tasks);
+                index.watch(&member.group, &member.stop_watching, &self.runtime.tasks);
             }
         }
     }
 }
 
-/// Ends the connections of a group once nobody acts on it any more, keeps one of its locks, or still has to tell a node to
-/// release one. When the server stops, only the latter is waited for.
-async fn let_go(member: Member, stop: CancellationToken, last: CancellationToken) {
+/// Closes the connections of a removed group once it has no running operation, no renewed lock
+/// and no cleanup job. During shutdown only cleanup jobs are waited for.
+async fn drain(member: RunningGroup, stop: CancellationToken, close_nodes: CancellationToken) {
     let is_used = || {
+        // Operations and renewed locks hold a reference to the group.
         let is_held = Arc::strong_count(&member.group) > 1 && !stop.is_cancelled();
-        is_held || !member.group.errands().is_empty()
+        is_held || !member.group.cleanup_tasks().is_empty()
     };
-    while is_used() && !last.is_cancelled() {
-        let _stopping = stop.run_until_cancelled(sleep(EVERY)).await;
+    while is_used() && !close_nodes.is_cancelled() {
+        let _stopping = stop.run_until_cancelled(sleep(DRAIN_POLL_INTERVAL)).await;
         if stop.is_cancelled() {
-            let errands = member.group.errands().wait();
-            last.run_until_cancelled(errands).await;
+            let cleanup = member.group.cleanup_tasks().wait();
+            close_nodes.run_until_cancelled(cleanup).await;
         }
     }
-    member.nodes.cancel();
+    member.close_nodes.cancel();
 }

@@ -1,10 +1,10 @@
-//! The file in the state directory that keeps what is known of nodes' restarts, so that a restart of the console does not
-//! forget which nodes came back empty.
+//! The file in the state directory that stores the restart history of nodes, so that after a
+//! restart of the console it is still known which nodes came back without their data.
 //!
-//! Several programs may write it: each replaces the records of its own groups under a lock of the file system. Calls from the
-//! command line read it. A file that cannot be read is kept aside, and nodes that have not been running for the longest
-//! lease are then taken to have lost locks. Where it cannot be written, the console says so and goes on: what it knows then
-//! ends with it.
+//! Several processes may write it: each replaces the records of its own groups, under a file
+//! lock. Commands only read it. An unreadable file is renamed, and every node with an uptime below
+//! the longest lease is then assumed to have lost locks. If the file cannot be written, the console
+//! logs a warning and continues; the history is then lost with the process.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -21,33 +21,33 @@ use tokio_util::sync::CancellationToken;
 
 use super::clock::Clock;
 use super::nodes::Group;
-use super::nodes::history::{NodeRecord, RestartHistory};
+use super::nodes::restart_history::{NodeRecord, RestartHistory};
 use super::operations::Operations;
 use crate::domain::Timestamp;
 
-/// How often it is looked whether there is something to write or to read.
-const EVERY: Duration = Duration::from_millis(500);
+/// How often the file and the groups are checked for changes.
+const SYNC_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Records of groups that nobody writes any more are dropped after this.
-const REMEMBERED: Duration = Duration::from_hours(24 * 30);
+/// Records of groups that no process updates are dropped after this time.
+const RECORD_RETENTION: Duration = Duration::from_hours(24 * 30);
 
-/// Records are written again after this, although they are the same, so that they are not dropped.
-const REFRESHED: Duration = Duration::from_hours(24);
+/// Unchanged records are rewritten after this time, so that they are not dropped.
+const REFRESH_INTERVAL: Duration = Duration::from_hours(24);
 
-/// The most records that a file may have, and its size: far more than any console has nodes.
-const MOST_RECORDS: usize = 16_384;
-const MOST_BYTES: u64 = 16 * 1024 * 1024;
+/// Limits on the number of records and the size of the file, far above the number of nodes of
+/// any console.
+const MAX_RECORDS: usize = 16_384;
+const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 
-/// The file's content.
 #[derive(Serialize, Deserialize)]
-struct Content {
+struct FileContent {
     version: u32,
     nodes: Vec<NodeRecord>,
 }
 
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
-/// The file with the records.
+/// The restart history file.
 #[derive(Clone, Debug)]
 pub struct RestartFile {
     path: PathBuf,
@@ -55,100 +55,101 @@ pub struct RestartFile {
 }
 
 impl RestartFile {
-    /// The file at this path; it need not exist.
+    /// The file need not exist.
     pub fn new(path: PathBuf, clock: Clock) -> Self {
         Self { path, clock }
     }
 
-    /// What is known from before. A file that cannot be read is kept aside.
-    pub fn read(&self) -> RestartHistory {
-        match self.records() {
-            Ok(records) => RestartHistory::of(records),
-            Err(why) => {
-                let aside = self.beside(".broken");
-                let kept = fs::rename(&self.path, &aside);
-                let kept = kept.map(|()| aside.display().to_string());
+    /// Loads the history. An unreadable file is renamed, and the history counts as lost.
+    pub fn load_or_move_aside(&self) -> RestartHistory {
+        match self.read_records() {
+            Ok(records) => RestartHistory::from_records(records),
+            Err(error) => {
+                let aside = self.with_suffix(".broken");
+                let moved = fs::rename(&self.path, &aside);
+                let moved_to = moved.map(|()| aside.display().to_string());
                 tracing::error!(
                     file = %self.path.display(),
-                    kept_as = ?kept,
-                    "the record of restarts cannot be read: {why}. Nodes that started within the longest lease take no new locks until it is over; vouch for those that lost nothing"
+                    moved_to = ?moved_to,
+                    "restart history not readable: {error}. Nodes with an uptime below the longest lease are excluded from new locks until it has passed. Clear the restart hazard of nodes that lost no locks"
                 );
-                RestartHistory::lost()
+                RestartHistory::unreadable()
             }
         }
     }
 
-    /// The same for a command, which leaves the file as it is.
-    pub fn peek(&self) -> RestartHistory {
-        match self.records() {
-            Ok(records) => RestartHistory::of(records),
-            Err(why) => {
+    /// Loads the history without renaming an unreadable file; for commands.
+    pub fn load(&self) -> RestartHistory {
+        match self.read_records() {
+            Ok(records) => RestartHistory::from_records(records),
+            Err(error) => {
                 tracing::warn!(
                     file = %self.path.display(),
-                    "the record of restarts cannot be read: {why}"
+                    "restart history not readable: {error}"
                 );
-                RestartHistory::lost()
+                RestartHistory::unreadable()
             }
         }
     }
 
-    fn records(&self) -> io::Result<Vec<NodeRecord>> {
+    fn read_records(&self) -> io::Result<Vec<NodeRecord>> {
         let text = match File::open(&self.path) {
-            Ok(file) if file.metadata()?.len() > MOST_BYTES => {
+            Ok(file) if file.metadata()?.len() > MAX_FILE_BYTES => {
                 return Err(io::Error::other(format!(
-                    "it has more than {MOST_BYTES} bytes"
+                    "it has more than {MAX_FILE_BYTES} bytes"
                 )));
             }
             Ok(_) => fs::read_to_string(&self.path)?,
-            Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(why) => return Err(why),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
         };
-        let content: Content = serde_json::from_str(&text)?;
+        let content: FileContent = serde_json::from_str(&text)?;
         if content.version != VERSION {
             return Err(io::Error::other(format!(
-                "its version is {}, and this program reads version {VERSION}",
+                "unsupported version {} (supported: {VERSION})",
                 content.version
             )));
         }
         Ok(content.nodes)
     }
 
-    /// Writes the records of these groups; those of others stay.
-    pub fn replace(
+    /// Replaces the records of these groups and keeps those of other groups.
+    pub fn replace_records(
         &self,
         groups: &BTreeSet<String>,
         mut records: Vec<NodeRecord>,
     ) -> io::Result<()> {
-        let _until_written = self.lock()?;
+        let _lock = self.lock()?;
         let now = self.clock.now();
-        // A file that became unreadable meanwhile is replaced: what this program knows is newer.
-        let before = self.records().unwrap_or_default();
+        // A file that has become unreadable is replaced: this process has newer records.
+        let before = self.read_records().unwrap_or_default();
         for record in &mut records {
-            // Whoever vouched through the file while this was collected is heard at the next round.
-            let same_run = before.iter().find(|one| is_same(one, record));
-            let vouched = same_run.and_then(|one| one.vouched_run_id.clone());
-            if vouched.is_some() && vouched == record.run_id {
-                record.vouched_run_id = vouched;
+            // Keeps a clearance that was written to the file after these records were collected; the
+            // next sync adopts it.
+            let same_run = before.iter().find(|one| is_same_node(one, record));
+            let cleared = same_run.and_then(|one| one.cleared_run_id.clone());
+            if cleared.is_some() && cleared == record.run_id {
+                record.cleared_run_id = cleared;
             }
         }
         let is_others = |record: &NodeRecord| {
-            !groups.contains(&record.group) && now.since(record.recorded_at) < REMEMBERED
+            !groups.contains(&record.group) && now.since(record.recorded_at) < RECORD_RETENTION
         };
         records.extend(before.into_iter().filter(is_others));
-        records.truncate(MOST_RECORDS);
+        records.truncate(MAX_RECORDS);
         self.write(records)
     }
 
-    /// Notes that an operator vouches for a node as it runs now.
-    pub fn vouch(&self, record: NodeRecord) -> io::Result<()> {
-        let _until_written = self.lock()?;
-        let mut records = self.records().unwrap_or_default();
-        match records.iter_mut().find(|one| is_same(one, &record)) {
+    /// Records that an operator cleared the restart hazard of the current run of a node.
+    pub fn record_cleared_hazard(&self, record: NodeRecord) -> io::Result<()> {
+        let _lock = self.lock()?;
+        let mut records = self.read_records().unwrap_or_default();
+        match records.iter_mut().find(|one| is_same_node(one, &record)) {
             Some(known) => {
-                known.vouched_run_id = record.vouched_run_id;
+                known.cleared_run_id = record.cleared_run_id;
                 known.recorded_at = record.recorded_at;
             }
-            // Which nodes a group has, only a console says.
+            // Only a console knows the members of a group.
             None => records.push(NodeRecord {
                 is_member: false,
                 ..record
@@ -157,7 +158,6 @@ impl RestartFile {
         self.write(records)
     }
 
-    /// When it was last written.
     fn modified(&self) -> Option<SystemTime> {
         fs::metadata(&self.path).ok()?.modified().ok()
     }
@@ -169,54 +169,61 @@ impl RestartFile {
                 .mode(0o700)
                 .create(folder)?;
         }
-        let lock = options().open(self.beside(".lock"))?;
+        // A separate file, because `write` replaces the data file and with it its lock.
+        let lock = open_options().open(self.with_suffix(".lock"))?;
         lock.lock()?;
         Ok(lock)
     }
 
-    /// Written beside it, then put in its place: whoever reads it finds all of it.
+    /// Writes a temporary file and renames it, so that readers never see a partial file.
     fn write(&self, nodes: Vec<NodeRecord>) -> io::Result<()> {
-        let new = self.beside(".new");
-        let content = Content {
+        let new = self.with_suffix(".new");
+        let content = FileContent {
             version: VERSION,
             nodes,
         };
         let text = serde_json::to_vec_pretty(&content)?;
-        let mut file = options().truncate(true).open(&new)?;
+        let mut file = open_options().truncate(true).open(&new)?;
         file.write_all(&text)?;
         file.sync_all()?;
         fs::rename(&new, &self.path)?;
+        // The rename is durable only after the directory is synced.
         match self.path.parent() {
             Some(folder) => File::open(folder)?.sync_all(),
             None => Ok(()),
         }
     }
 
-    fn beside(&self, ending: &str) -> PathBuf {
+    fn with_suffix(&self, ending: &str) -> PathBuf {
         let mut name = self.path.clone().into_os_string();
         name.push(ending);
         PathBuf::from(name)
     }
 
-    /// Where it is.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
-fn options() -> OpenOptions {
+fn open_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o600);
     options
 }
 
-fn is_same(one: &NodeRecord, other: &NodeRecord) -> bool {
+fn is_same_node(one: &NodeRecord, other: &NodeRecord) -> bool {
     one.group == other.group && one.address == other.address
 }
 
-/// Keeps the file as the groups are, and hears of nodes that were vouched for through it, until `stop` is cancelled.
-pub async fn keep(file: RestartFile, operations: Arc<Operations>, stop: CancellationToken) {
-    let mut keeper = Keeper {
+/// Keeps the file up to date, and adopts clearances that commands wrote to it, until `stop` is
+/// cancelled.
+pub async fn sync_restart_file(
+    file: RestartFile,
+    operations: Arc<Operations>,
+    stop: CancellationToken,
+) {
+    let mut sync = RestartFileSync {
         file,
         written: Vec::new(),
         groups: BTreeSet::new(),
@@ -225,57 +232,64 @@ pub async fn keep(file: RestartFile, operations: Arc<Operations>, stop: Cancella
         has_failed: false,
     };
     loop {
+        // Read before the sync, so that there is a last sync after `stop`.
         let is_over = stop.is_cancelled();
-        keeper = match spawn_blocking({
+        sync = match spawn_blocking({
             let groups = operations.running_groups();
             move || {
-                keeper.round(&groups);
-                keeper
+                sync.sync_once(&groups);
+                sync
             }
         })
         .await
         {
-            Ok(keeper) => keeper,
+            Ok(sync) => sync,
             Err(_stopping) => return,
         };
         if is_over {
             return;
         }
-        let _over = stop.run_until_cancelled(sleep(EVERY)).await;
+        let _over = stop.run_until_cancelled(sleep(SYNC_INTERVAL)).await;
     }
 }
 
-struct Keeper {
+struct RestartFileSync {
     file: RestartFile,
-    /// What was written last, and when.
+    /// The records that were written last.
     written: Vec<NodeRecord>,
     groups: BTreeSet<String>,
     written_at: Option<Timestamp>,
-    /// The file's own time then.
+    /// The modification time of the file after the last write or read.
     modified: Option<SystemTime>,
     has_failed: bool,
 }
 
-impl Keeper {
-    fn round(&mut self, groups: &[Arc<Group>]) {
+impl RestartFileSync {
+    fn sync_once(&mut self, groups: &[Arc<Group>]) {
         let modified = self.file.modified();
         if modified != self.modified {
             self.modified = modified;
-            self.hear(groups);
+            self.adopt_cleared_hazards(groups);
         }
         let now = self.file.clock.now();
-        let records: Vec<NodeRecord> = groups.iter().flat_map(|group| group.records()).collect();
+        let records: Vec<NodeRecord> = groups
+            .iter()
+            .flat_map(|group| group.node_records())
+            .collect();
         let names: BTreeSet<String> = groups
             .iter()
             .map(|group| group.config.name.clone())
             .collect();
-        let is_old = self.written_at.is_none_or(|at| now.since(at) >= REFRESHED);
-        if !is_old && are_alike(&self.written, &records) {
+        let is_old = self
+            .written_at
+            .is_none_or(|at| now.since(at) >= REFRESH_INTERVAL);
+        if !is_old && have_same_content(&self.written, &records) {
             return;
         }
-        // Groups that are gone are written without records.
+        // Includes groups that were removed since the last write, so that their records are
+        // deleted.
         self.groups.extend(names.iter().cloned());
-        match self.file.replace(&self.groups, records.clone()) {
+        match self.file.replace_records(&self.groups, records.clone()) {
             Ok(()) => {
                 self.written = records;
                 self.groups = names;
@@ -283,41 +297,42 @@ impl Keeper {
                 self.modified = self.file.modified();
                 self.has_failed = false;
             }
-            Err(why) if !self.has_failed => {
+            Err(error) if !self.has_failed => {
                 self.has_failed = true;
                 tracing::warn!(
                     file = %self.file.path.display(),
-                    "the record of restarts cannot be written: {why}. Make its folder writable; until then a restart of the console forgets which nodes came back empty"
+                    "restart history not writable: {error}. Make its directory writable; until then the history is lost when the console restarts"
                 );
             }
-            Err(_already_said) => {}
+            Err(_already_logged) => {}
         }
     }
 
-    /// Somebody else wrote the file.
-    fn hear(&self, groups: &[Arc<Group>]) {
-        let Ok(records) = self.file.records() else {
+    /// Another process wrote the file: adopts clearances of running nodes.
+    fn adopt_cleared_hazards(&self, groups: &[Arc<Group>]) {
+        let Ok(records) = self.file.read_records() else {
             return;
         };
         for record in records {
             let group = groups
                 .iter()
                 .find(|group| group.config.name == record.group);
-            if let (Some(group), Some(run_id)) = (group, &record.vouched_run_id)
-                && group.adopt_vouch(&record.address, run_id)
+            if let (Some(group), Some(run_id)) = (group, &record.cleared_run_id)
+                && group.adopt_cleared_hazard(&record.address, run_id)
             {
                 tracing::warn!(
                     group = record.group,
                     node = record.node,
-                    "an operator vouched for the node on the command line: it takes new locks again"
+                    "an operator cleared for the node on the command line; it accepts new locks again"
                 );
             }
         }
     }
 }
 
-/// Whether two sets of records differ in nothing but when they were made. Moments are told by clocks that drift.
-fn are_alike(before: &[NodeRecord], now: &[NodeRecord]) -> bool {
+/// Whether two sets of records are equal except for `recorded_at`. Times are compared with a
+/// tolerance of 1 s, because they are computed from clocks that drift.
+fn have_same_content(before: &[NodeRecord], now: &[NodeRecord]) -> bool {
     let is_near = |one: Option<Timestamp>, other: Option<Timestamp>| match (one, other) {
         (Some(one), Some(other)) => one.millis_since(other).abs() < 1_000,
         (None, None) => true,
@@ -347,73 +362,76 @@ mod tests {
             node: "a".to_owned(),
             address: address.to_owned(),
             run_id: Some("x".to_owned()),
-            keeps_every_write: false,
+            fsyncs_every_write: false,
             hazard_until: None,
             ran_since: None,
             had_kept_everything: false,
             restarted_at: None,
             moved: None,
-            vouched_run_id: None,
+            cleared_run_id: None,
             is_member: true,
-            recorded_at: Clock::real().now(),
+            recorded_at: Clock::system().now(),
         }
     }
 
     fn addresses(file: &RestartFile) -> Vec<String> {
-        let history = file.read();
+        let history = file.load_or_move_aside();
         let records = history.records().iter();
         records.map(|record| record.address.clone()).collect()
     }
 
     #[test]
-    fn each_program_replaces_the_records_of_its_own_groups() {
+    fn each_process_replaces_the_records_of_its_own_groups() {
         let folder = tempfile::tempdir().unwrap();
-        let file = RestartFile::new(folder.path().join("new/restarts.json"), Clock::real());
-        assert!(addresses(&file).is_empty(), "there is none yet");
+        let file = RestartFile::new(folder.path().join("new/restarts.json"), Clock::system());
+        assert!(addresses(&file).is_empty(), "the file does not exist yet");
         let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
-        file.replace(&names(&["a"]), vec![record("a", "h:1"), record("a", "h:2")])
+        file.replace_records(&names(&["a"]), vec![record("a", "h:1"), record("a", "h:2")])
             .unwrap();
-        file.replace(&names(&["b"]), vec![record("b", "h:3")])
+        file.replace_records(&names(&["b"]), vec![record("b", "h:3")])
             .unwrap();
-        file.replace(&names(&["a"]), vec![record("a", "h:2")])
+        file.replace_records(&names(&["a"]), vec![record("a", "h:2")])
             .unwrap();
         assert_eq!(addresses(&file), ["h:2", "h:3"]);
     }
 
     #[test]
-    fn who_is_vouched_for_stays_so_while_the_server_runs() {
+    fn a_cleared_hazard_stays_cleared_until_the_redis_server_restarts() {
         let folder = tempfile::tempdir().unwrap();
-        let file = RestartFile::new(folder.path().join("restarts.json"), Clock::real());
+        let file = RestartFile::new(folder.path().join("restarts.json"), Clock::system());
         let names = BTreeSet::from(["a".to_owned()]);
-        file.replace(&names, vec![record("a", "h:1")]).unwrap();
-        let vouched = NodeRecord {
-            vouched_run_id: Some("x".to_owned()),
+        file.replace_records(&names, vec![record("a", "h:1")])
+            .unwrap();
+        let cleared = NodeRecord {
+            cleared_run_id: Some("x".to_owned()),
             ..record("a", "h:1")
         };
-        file.vouch(vouched).unwrap();
+        file.record_cleared_hazard(cleared).unwrap();
         let after = |run_id: &str| {
             let now = NodeRecord {
                 run_id: Some(run_id.to_owned()),
                 ..record("a", "h:1")
             };
-            file.replace(&names, vec![now]).unwrap();
-            file.read().records()[0].vouched_run_id.clone()
+            file.replace_records(&names, vec![now]).unwrap();
+            file.load_or_move_aside().records()[0]
+                .cleared_run_id
+                .clone()
         };
         assert_eq!(after("x").as_deref(), Some("x"));
         assert_eq!(after("y"), None);
     }
 
     #[test]
-    fn a_file_that_cannot_be_read_is_kept_aside() {
+    fn an_unreadable_file_is_renamed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("restarts.json");
-        let file = RestartFile::new(path.clone(), Clock::real());
-        for text in ["{", "{\"version\":2,\"nodes\":[]}"] {
+        let file = RestartFile::new(path.clone(), Clock::system());
+        for text in ["{", "{\"version\":1,\"nodes\":[]}"] {
             fs::write(&path, text).unwrap();
             let history = file
-                .read()
-                .of_node(&crate::server::config::GroupConfig::new("a", []), "h:1");
-            assert!(history.is_lost);
+                .load_or_move_aside()
+                .for_node(&crate::server::config::GroupConfig::new("a", []), "h:1");
+            assert!(history.is_unreadable);
             let aside = folder.path().join("restarts.json.broken");
             assert_eq!(fs::read_to_string(aside).unwrap(), text);
             assert!(!path.exists());

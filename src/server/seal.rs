@@ -1,18 +1,21 @@
-//! Data that is kept or sent where others may read it, encrypted.
+//! Authenticated encryption of data that is stored or sent where others can read it.
 //!
-//! The cipher is ChaCha20-Poly1305, with a key that is derived (HKDF-SHA256) from something that only the client has. The console keeps no key of its own, so any console can open what another one sealed.
+//! The cipher is ChaCha20-Poly1305. The key is derived with HKDF-SHA256 from a secret that only
+//! the client has. The console has no key of its own, so any instance can open data that another
+//! one sealed.
 
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hkdf::{HKDF_SHA256, Salt};
 
-/// Seals and opens data for whoever has the same secret.
-pub struct Seal(LessSafeKey);
+/// Encrypts and decrypts data with a key derived from a secret.
+pub struct SealingKey(LessSafeKey);
 
-impl Seal {
-    /// For this purpose, with a key that is derived from all of these parts.
+impl SealingKey {
+    /// Derives a key for this purpose from the secret parts.
     ///
-    /// Each part counts with its length: what ends one part cannot begin the next.
-    pub fn of(purpose: &'static str, parts: &[&[u8]]) -> Self {
+    /// Each part is prefixed with its length, so that different splits of the same bytes yield
+    /// different keys.
+    pub fn derive(purpose: &'static str, parts: &[&[u8]]) -> Self {
         let mut secret = Vec::new();
         for part in parts {
             let length = u64::try_from(part.len()).unwrap_or(u64::MAX);
@@ -23,12 +26,12 @@ impl Seal {
         let info = [purpose.as_bytes()];
         let expanded = extracted
             .expand(&info, &CHACHA20_POLY1305)
-            .expect("the length of a key is one that HKDF can produce");
+            .expect("HKDF-SHA256 can produce 32 bytes");
         Self(LessSafeKey::new(UnboundKey::from(expanded)))
     }
 
-    /// The text, sealed; nothing if it is too long for the cipher.
-    pub fn close(&self, text: &[u8]) -> Option<Vec<u8>> {
+    /// Encrypts the text. `None` if it is too long for the cipher.
+    pub fn seal(&self, text: &[u8]) -> Option<Vec<u8>> {
         let (nonce, mut text): ([u8; NONCE_LEN], _) = (rand::random(), text.to_vec());
         let once = Nonce::assume_unique_for_key(nonce);
         self.0
@@ -37,7 +40,7 @@ impl Seal {
         Some([&nonce[..], &text].concat())
     }
 
-    /// The text again; nothing if it was sealed with something else, or changed since.
+    /// Decrypts the text. `None` if it was sealed with another key or was modified.
     pub fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> {
         let (nonce, text) = sealed.split_at_checked(NONCE_LEN)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
@@ -53,15 +56,15 @@ mod tests {
 
     #[test]
     fn only_the_same_purpose_and_parts_open_what_was_sealed() {
-        let seal = Seal::of("test", &[b"a", b"bc"]);
-        let sealed = seal.close(b"a verifier").unwrap();
+        let seal = SealingKey::derive("test", &[b"a", b"bc"]);
+        let sealed = seal.seal(b"a verifier").unwrap();
         assert!(!sealed.windows(8).any(|part| part == b"verifier"));
         assert_eq!(seal.open(&sealed).unwrap(), b"a verifier");
-        assert_ne!(seal.close(b"a verifier").unwrap(), sealed);
+        assert_ne!(seal.seal(b"a verifier").unwrap(), sealed);
         for other in [
-            Seal::of("another", &[b"a", b"bc"]),
-            Seal::of("test", &[b"ab", b"c"]),
-            Seal::of("test", &[b"a", b"bc", b""]),
+            SealingKey::derive("another", &[b"a", b"bc"]),
+            SealingKey::derive("test", &[b"ab", b"c"]),
+            SealingKey::derive("test", &[b"a", b"bc", b""]),
         ] {
             assert!(other.open(&sealed).is_none());
         }

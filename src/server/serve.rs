@@ -1,7 +1,8 @@
-//! The life of the server: its parts are built, its tasks run, requests are answered, and at the end everything is brought to an end.
+//! Starts the server, runs it, and shuts it down.
 //!
-//! It ends in two steps. `stop` ends what waits or goes on for ever: no connection is accepted any more, streams and waiting
-//! acquires end. `last` ends the connections to the nodes, once they were told of what has to be taken back.
+//! Shutdown has two steps. `stop` closes the listener and ends event streams and waiting
+//! acquires. `close_nodes` closes the connections to the nodes, after pending rollbacks and
+//! releases were sent.
 
 use std::io;
 use std::net::IpAddr;
@@ -14,28 +15,28 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use super::access::{Access, Actor};
-use super::audit::Audit;
+use super::access::{AccessControl, Principal};
+use super::audit::AuditLog;
 use super::clock::Clock;
 use super::config::{Config, LimitsConfig, StorageConfig};
 use super::connections::{self, GRACE_PERIOD};
 use super::index::Index;
-use super::limits::Limits;
+use super::limits::RequestLimits;
 use super::operations::Operations;
-use super::operations::idempotency::Repeats;
-use super::reload::{How, Running};
+use super::operations::idempotency::IdempotencyStore;
+use super::reload::{GroupManager, GroupRuntime};
 use super::restarts::{self, RestartFile};
-use super::state::{AppState, Handles};
+use super::state::{AppHandles, AppState};
 use super::storage::{Storage, delete_expired};
 use super::tls::ServerTls;
 use super::webhooks::Webhooks;
-use super::{leptos_options, router};
+use super::{default_leptos_options, router};
 use crate::domain::LockId;
 
-/// How often it is checked whether those still may have locks renewed for whom that is done.
+/// How often the principals of renewed locks are checked for revoked permissions.
 const REVOCATION_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Serves console and API on `listener` until `stop` is cancelled; then ends every stream and task.
+/// Serves the console and the API on `listener` until `stop` is cancelled, then shuts down.
 pub async fn serve(
     listener: TcpListener,
     config: Config,
@@ -46,183 +47,190 @@ pub async fn serve(
     let tls = config.tls.clone().map(ServerTls::new).transpose();
     let tls = tls.map_err(io::Error::other)?;
     let encryption = tls.as_ref().map(ServerTls::config);
-    let console = Console::start(config, clock, stop);
+    let server = Server::start(config, clock, stop);
     if let Some(tls) = tls {
-        console.until_stop(tls.follow());
+        server.spawn_until_stop(tls.reload_on_change());
     }
-    console.answer(listener, encryption, &limits).await?;
-    console.end().await;
+    server.serve_requests(listener, encryption, &limits).await?;
+    server.shut_down().await;
     Ok(())
 }
 
-/// What runs.
-struct Console {
+/// The running server and its tasks.
+struct Server {
     state: AppState,
-    audit: Audit,
+    audit: AuditLog,
     webhooks: Webhooks,
     stop: CancellationToken,
-    last: CancellationToken,
-    /// Tasks that end with `stop`.
+    close_nodes: CancellationToken,
     tasks: TaskTracker,
-    /// Groups that are gone, until nobody acts on them any more.
-    leaving: TaskTracker,
-    /// However this ends, the nodes are let go.
-    _let_go: DropGuard,
+    /// Removed groups that still have running operations or cleanup jobs.
+    draining: TaskTracker,
+    /// Closes the connections to nodes also if the server ends with an error.
+    _close_nodes_on_drop: DropGuard,
 }
 
-impl Console {
-    /// Builds the parts and starts their tasks.
+impl Server {
+    /// Creates all components and starts their tasks.
     fn start(config: Config, clock: Clock, stop: CancellationToken) -> Self {
-        warn_of_clear_text(&config);
+        warn_about_cleartext(&config);
         let storage = Storage::new(&config.storage, true);
-        let audit = Audit::new(&config.audit, storage.clone(), clock.clone());
-        let access = Access::new(
+        let audit = AuditLog::new(&config.audit, storage.clone(), clock.clone());
+        let access = AccessControl::new(
             &config.access,
             config.listen.ip(),
             &storage,
             clock.clone(),
             audit.clone(),
         );
-        let (tasks, leaving) = (TaskTracker::new(), TaskTracker::new());
-        let last = CancellationToken::new();
-        let restarts = config
-            .restarts
+        let (tasks, draining) = (TaskTracker::new(), TaskTracker::new());
+        let close_nodes = CancellationToken::new();
+        let restart_file = config
+            .restarts_file
             .map(|path| RestartFile::new(path, clock.clone()));
-        let running = Running::start(
+        let manager = GroupManager::start(
             config.groups,
-            How {
+            GroupRuntime {
                 clock: clock.clone(),
                 stop: stop.clone(),
-                last: last.clone(),
+                close_nodes: close_nodes.clone(),
                 tasks: tasks.clone(),
-                leaving: leaving.clone(),
-                restarts: restarts.clone(),
+                draining: draining.clone(),
+                restart_file: restart_file.clone(),
             },
         );
-        let groups = running.groups();
-        let index = Index::quiet(&groups, clock.clone(), &stop, &tasks);
-        running.watch(&index);
+        let groups = manager.groups();
+        let index = Index::without_watchers(&groups, clock.clone(), &stop, &tasks);
+        manager.watch_all(&index);
         let webhooks = Webhooks::new(config.webhooks);
         webhooks.start(&index, &clock, &stop, &tasks);
-        let heads = webhooks.clone();
-        let operations = Operations::new(groups, index, audit.clone()).telling(webhooks);
-        let state = AppState::from(Handles {
-            leptos: leptos_options(),
+        let audit_webhooks = webhooks.clone();
+        let operations = Operations::new(groups, index, audit.clone()).with_webhooks(webhooks);
+        let state = AppState::from(AppHandles {
+            leptos: default_leptos_options(),
             operations: Arc::new(operations),
             access,
-            repeats: Repeats::new(
-                config.limits.remembered_answers,
+            idempotency: IdempotencyStore::new(
+                config.limits.idempotency_cache_size,
                 storage.clone(),
                 clock.clone(),
             ),
-            limits: Arc::new(Limits::new(config.limits)),
+            limits: Arc::new(RequestLimits::new(config.limits)),
             stop: stop.clone(),
         });
-        let counted = [state.access.collector()];
-        state.operations.telemetry().register(counted);
-        let console = Self {
+        let collectors = [state.access.collector()];
+        state.operations.telemetry().register(collectors);
+        let server = Self {
             state,
             audit,
-            webhooks: heads,
+            webhooks: audit_webhooks,
             stop,
-            _let_go: last.clone().drop_guard(),
-            last,
+            _close_nodes_on_drop: close_nodes.clone().drop_guard(),
+            close_nodes,
             tasks,
-            leaving,
+            draining,
         };
-        console.start_tasks(restarts);
-        console.watch_audit(config.storage);
-        console.until_stop(delete_expired(storage, clock));
-        if let Some(later) = config.later {
-            console.until_stop(running.follow(console.state.clone(), later));
+        server.start_tasks(restart_file);
+        server.start_audit_tasks(config.storage);
+        server.spawn_until_stop(delete_expired(storage, clock));
+        if let Some(reloads) = config.reloads {
+            server.spawn_until_stop(manager.apply_reloads(server.state.clone(), reloads));
         }
-        console
+        server
     }
 
-    /// Checks the audit, tells where its chain stands and removes what is old.
-    fn watch_audit(&self, config: StorageConfig) {
-        let (told, old) = (self.audit.clone(), self.audit.clone());
+    /// Starts the tasks of the audit log: the startup check, head reports and retention.
+    fn start_audit_tasks(&self, config: StorageConfig) {
+        let (reporter, retention) = (self.audit.clone(), self.audit.clone());
         let webhooks = self.webhooks.clone();
-        self.until_stop(async move {
-            told.check_storage().await;
-            told.tell_heads(&webhooks).await;
+        self.spawn_until_stop(async move {
+            reporter.check_storage().await;
+            reporter.report_heads(&webhooks).await;
         });
-        self.until_stop(async move { old.remove_old(&config).await });
+        self.spawn_until_stop(async move { retention.run_retention(&config).await });
     }
 
-    /// Starts what is done beside answering requests.
-    fn start_tasks(&self, restarts: Option<RestartFile>) {
+    /// Starts the background tasks.
+    fn start_tasks(&self, restart_file: Option<RestartFile>) {
         let (state, audit) = (self.state.clone(), self.audit.clone());
-        if let Some(restarts) = restarts {
+        if let Some(restart_file) = restart_file {
             let operations = Arc::clone(&state.operations);
-            self.tasks
-                .spawn(restarts::keep(restarts, operations, self.last.clone()));
+            self.tasks.spawn(restarts::sync_restart_file(
+                restart_file,
+                operations,
+                self.close_nodes.clone(),
+            ));
         }
         let operations = Arc::clone(&state.operations);
-        self.until_stop(async move { operations.close_what_was_left().await });
-        self.until_stop(async move { audit.write_what_is_counted().await });
-        let looking = state.clone();
-        self.until_stop(async move { looking.access.look_at_provider().await });
-        self.until_stop(stop_renewing_for_revoked(state));
+        self.spawn_until_stop(async move { operations.close_orphaned_operations().await });
+        self.spawn_until_stop(async move { audit.flush_counted_rejections().await });
+        let provider_state = state.clone();
+        self.spawn_until_stop(async move { provider_state.access.discover_provider().await });
+        self.spawn_until_stop(stop_renewing_for_revoked(state));
     }
 
-    /// Runs a task that is cut off when the server is told to stop.
-    fn until_stop<T: Send + 'static>(&self, task: impl Future<Output = T> + Send + 'static) {
+    /// Spawns a task that is dropped when the server starts to shut down.
+    fn spawn_until_stop<T: Send + 'static>(&self, task: impl Future<Output = T> + Send + 'static) {
         let stop = self.stop.clone();
         self.tasks.spawn(stop.run_until_cancelled_owned(task));
     }
 
-    /// Answers requests until `stop` is cancelled.
-    async fn answer(
+    /// Serves requests until `stop` is cancelled.
+    async fn serve_requests(
         &self,
         listener: TcpListener,
         encryption: Option<axum_server::tls_rustls::RustlsConfig>,
         limits: &LimitsConfig,
     ) -> io::Result<()> {
         let state = self.state.clone();
-        let is_proxy = move |address: IpAddr| state.access.is_proxy(address);
+        let is_proxy = move |address: IpAddr| state.access.is_trusted_proxy(address);
         let router = router(self.state.clone());
         connections::serve(listener, encryption, router, limits, is_proxy, &self.stop).await
     }
 
-    /// Brings to an end what was begun: what failed is taken back, and nodes are told of releases, before the connections to
-    /// them end.
-    async fn end(self) {
-        self.leaving.close();
+    /// Shuts down: waits for rollbacks and releases to reach the nodes, then closes the
+    /// connections and flushes the audit log.
+    async fn shut_down(self) {
+        self.draining.close();
         let groups = self.state.operations.running_groups();
-        let errands = join_all(groups.iter().map(|group| group.errands().wait()));
-        let ending = async { tokio::join!(errands, self.leaving.wait()) };
-        if timeout(GRACE_PERIOD, ending).await.is_err() {
+        let cleanup = join_all(groups.iter().map(|group| group.cleanup_tasks().wait()));
+        let pending = async { tokio::join!(cleanup, self.draining.wait()) };
+        if timeout(GRACE_PERIOD, pending).await.is_err() {
             tracing::warn!(
-                "some nodes were not told in time to release what is not held any more: it ends with its lease"
+                "some releases did not reach their node within the shutdown grace period; those locks expire with their lease"
             );
         }
-        self.last.cancel();
+        // Only now: cleanup jobs need the connections.
+        self.close_nodes.cancel();
         self.tasks.close();
-        // Tasks end at the next point where they look at `stop`; one that hangs in a dead node is not waited for.
+        // Tasks end the next time they check `stop`. A task that hangs on an unresponsive node
+        // is not waited for.
         let _late = timeout(GRACE_PERIOD, self.tasks.wait()).await;
-        self.audit.settle().await;
-        self.audit.tell_last_head(&self.webhooks).await;
+        // Last, because operations that end during shutdown still write entries.
+        self.audit.flush().await;
+        self.audit.report_final_head(&self.webhooks).await;
     }
 }
 
-fn warn_of_clear_text(config: &Config) {
-    if config.is_in_clear() {
+fn warn_about_cleartext(config: &Config) {
+    if config.exposes_credentials() {
         tracing::warn!(
-            "passwords and tokens cross the network unencrypted at {}: name `tls_certificate_file` and `tls_key_file`, or listen on \
-             127.0.0.1 behind a proxy that ends TLS",
+            "passwords and tokens are sent unencrypted to {}. Set `tls_certificate_file` and `tls_key_file`, or listen on \
+             127.0.0.1 behind a TLS-terminating proxy",
             config.listen
         );
     }
 }
 
-/// Ends the auto-renewal of locks whose owner's token or rights were revoked.
+/// Stops the auto-renewal of locks whose principal lost its token or permission.
 async fn stop_renewing_for_revoked(state: AppState) {
     let mut tick = interval(REVOCATION_INTERVAL);
+    // After a suspend of the machine one check is enough.
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tick.tick().await;
-        let is_out = |actor: &Actor, id: &LockId| !state.access.still_renews_for(actor, id);
-        state.operations.stop_renewing_for(is_out);
+        let is_revoked =
+            |principal: &Principal, id: &LockId| !state.access.can_still_renew(principal, id);
+        state.operations.revoke_renewals(is_revoked);
     }
 }

@@ -1,4 +1,4 @@
-//! The handles that the doors need.
+//! The state shared by all request handlers.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -9,42 +9,43 @@ use leptos::config::LeptosOptions;
 use leptos::prelude::use_context;
 use tokio_util::sync::CancellationToken;
 
-use super::access::{Access, Actor};
-use super::limits::{Client, Limits, Permit};
+use super::access::{AccessControl, Principal};
+use super::limits::{ClientKey, Permit, RequestLimits};
 use super::operations::Operations;
-use super::operations::idempotency::Repeats;
-use crate::domain::Fault;
+use super::operations::idempotency::IdempotencyStore;
+use crate::domain::OperationError;
+use crate::domain::operation_error::InternalError;
 
-/// What every request can reach. Cloned several times for each of them, so all of it is behind one pointer.
+/// Shared application state. It is cloned several times per request, so it is a single pointer.
 #[derive(Clone)]
-pub struct AppState(Arc<Handles>);
+pub struct AppState(Arc<AppHandles>);
 
-/// The handles.
-pub struct Handles {
-    /// How pages are rendered.
+/// The components that handlers use.
+pub struct AppHandles {
+    /// Options for rendering pages.
     pub leptos: LeptosOptions,
-    /// Every verb.
+    /// All operations on locks and nodes.
     pub operations: Arc<Operations>,
-    /// Who may come in.
-    pub access: Access,
-    /// Acquires that may be repeated.
-    pub repeats: Repeats,
-    /// How much is taken on at once.
-    pub limits: Arc<Limits>,
-    /// Cancelled when the server stops: endless streams end then.
+    /// Authentication and authorization.
+    pub access: AccessControl,
+    /// Results of acquires with an idempotency key.
+    pub idempotency: IdempotencyStore,
+    /// Request limits.
+    pub limits: Arc<RequestLimits>,
+    /// Cancelled when the server starts to shut down: event streams end.
     pub stop: CancellationToken,
 }
 
-impl From<Handles> for AppState {
-    fn from(handles: Handles) -> Self {
+impl From<AppHandles> for AppState {
+    fn from(handles: AppHandles) -> Self {
         Self(Arc::new(handles))
     }
 }
 
 impl Deref for AppState {
-    type Target = Handles;
+    type Target = AppHandles;
 
-    fn deref(&self) -> &Handles {
+    fn deref(&self) -> &AppHandles {
         &self.0
     }
 }
@@ -55,38 +56,41 @@ impl FromRef<AppState> for LeptosOptions {
     }
 }
 
-impl FromRef<AppState> for Arc<Limits> {
+impl FromRef<AppState> for Arc<RequestLimits> {
     fn from_ref(state: &AppState) -> Self {
         Arc::clone(&state.limits)
     }
 }
 
-/// What a server function needs: the handles, and who asks.
-pub async fn asked() -> Result<(AppState, Actor), Fault> {
+/// The application state and the principal, for a server function.
+pub async fn request_context() -> Result<(AppState, Principal), OperationError> {
     let (state, request) = (use_context::<AppState>(), use_context::<Parts>());
     let (Some(state), Some(request)) = (state, request) else {
-        return Err(Fault::Internal {
-            detail: "this was not asked by a request".to_owned(),
+        return Err(OperationError::Internal {
+            cause: InternalError::OutsideRequest,
         });
     };
-    let actor = state.access.admit_request(&request).await?;
-    Ok((state, actor))
+    let principal = state.access.authenticate_request(&request).await?;
+    Ok((state, principal))
 }
 
-/// A place for a server function that looks through the whole board.
-pub fn place_to_query(state: &AppState) -> Result<Permit, Fault> {
-    state.limits.query(client())
+/// Acquires a permit for a server function that reads the whole index.
+pub fn acquire_query_permit(state: &AppState) -> Result<Permit, OperationError> {
+    state.limits.acquire_query_permit(current_client())
 }
 
-/// A place for a server function that waits for a lock, if it does.
-pub fn place_to_wait(state: &AppState, wait_ms: u64) -> Result<Option<Permit>, Fault> {
-    state.limits.wait(client(), wait_ms)
+/// Acquires a permit for a server function that waits for a lock, if `wait_ms` is not 0.
+pub fn acquire_wait_permit(
+    state: &AppState,
+    wait_ms: u64,
+) -> Result<Option<Permit>, OperationError> {
+    state.limits.acquire_queue_permit(current_client(), wait_ms)
 }
 
-/// Where a server function is asked from.
-fn client() -> Client {
+/// The client of the current server function.
+fn current_client() -> ClientKey {
     let request = use_context::<Parts>();
-    request.map_or_else(Client::unknown, |request| {
-        Client::in_extensions(&request.extensions)
+    request.map_or_else(ClientKey::unknown, |request| {
+        ClientKey::from_extensions(&request.extensions)
     })
 }

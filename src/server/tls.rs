@@ -1,4 +1,5 @@
-//! `https` of the console's own: its certificate, and taking over another one when the files change.
+//! TLS of the console's own listener: loads the certificate and reloads it when the files
+//! change.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,64 +11,67 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::time::sleep;
 
-/// How often the files are read and compared, as the configuration is: that finds what links and mounted secrets do, too.
-const EVERY: Duration = Duration::from_secs(2);
+/// How often the files are read and compared. Polling also detects changes behind symbolic
+/// links and mounted secrets.
+const RELOAD_INTERVAL: Duration = Duration::from_secs(2);
 
-/// The certificate that the console serves `https` with (`tls_certificate_file`, `tls_key_file`).
+/// The certificate of the console (`tls_certificate_file`, `tls_key_file`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsConfig {
-    /// The chain of certificates (PEM), the console's own first.
+    /// The certificate chain (PEM), leaf certificate first.
     pub certificate: PathBuf,
-    /// Its private key (PEM).
+    /// The private key (PEM).
     pub key: PathBuf,
 }
 
-/// What connections are encrypted with.
+/// The current certificate and the TLS configuration that uses it.
 pub struct ServerTls {
     files: TlsConfig,
-    current: Loaded,
+    current: LoadedCertificate,
     config: RustlsConfig,
 }
 
-/// A certificate with its key, as they were read.
-pub struct Loaded {
+/// A certificate chain and its key.
+pub struct LoadedCertificate {
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
     config: Arc<ServerConfig>,
 }
 
 impl ServerTls {
-    /// Reads the files. Says why they are of no use: unreadable, not PEM, or a key of another certificate.
-    pub fn load(files: &TlsConfig) -> Result<Loaded, String> {
-        let wrong = |what: &str, path: &PathBuf, why: &dyn std::fmt::Display| {
-            format!("{what} {} cannot be used: {why}", path.display())
+    /// Reads the files. Fails if they are unreadable, not PEM, or the key does not belong to
+    /// the certificate.
+    pub fn load(files: &TlsConfig) -> Result<LoadedCertificate, String> {
+        let wrong = |what: &str, path: &PathBuf, error: &dyn std::fmt::Display| {
+            format!("cannot use {what} {}: {error}", path.display())
         };
         let (certificate, key) = (&files.certificate, &files.key);
-        let of_chain = |why: &dyn std::fmt::Display| wrong("the certificate", certificate, why);
-        let chain = CertificateDer::pem_file_iter(certificate).map_err(|why| of_chain(&why))?;
+        let of_chain = |error: &dyn std::fmt::Display| wrong("the certificate", certificate, error);
+        let chain = CertificateDer::pem_file_iter(certificate).map_err(|error| of_chain(&error))?;
         let chain: Vec<_> = chain
             .collect::<Result<_, _>>()
-            .map_err(|why| of_chain(&why))?;
+            .map_err(|error| of_chain(&error))?;
         if chain.is_empty() {
-            return Err(of_chain(&"there is no certificate in the file"));
+            return Err(of_chain(&"the file contains no certificate"));
         }
-        let read = PrivateKeyDer::from_pem_file(key).map_err(|why| wrong("the key", key, &why))?;
+        let read =
+            PrivateKeyDer::from_pem_file(key).map_err(|error| wrong("the key", key, &error))?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .map_err(|why| of_chain(&why))?
+            .map_err(|error| of_chain(&error))?
             .with_no_client_auth()
             .with_single_cert(chain.clone(), read.clone_key());
-        let mut config = config.map_err(|why| of_chain(&why))?;
+        let mut config = config.map_err(|error| of_chain(&error))?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Loaded {
+        Ok(LoadedCertificate {
             chain,
             key: read,
             config: Arc::new(config),
         })
     }
 
-    /// With what is in the files now.
+    /// Loads the certificate from the files.
     pub fn new(files: TlsConfig) -> Result<Self, String> {
         let current = Self::load(&files)?;
         let config = RustlsConfig::from_config(Arc::clone(&current.config));
@@ -78,42 +82,46 @@ impl ServerTls {
         })
     }
 
-    /// For the server: it encrypts every new connection with what holds then.
+    /// The configuration for the server. A reloaded certificate applies to new connections.
     pub fn config(&self) -> RustlsConfig {
         self.config.clone()
     }
 
-    /// Takes over what the files say whenever they change. With a mistake in them, everything stays as it is.
-    pub async fn follow(mut self) {
-        let mut trouble = None;
+    /// Reloads the certificate when the files change. If they are invalid, the current
+    /// certificate stays in use.
+    pub async fn reload_on_change(mut self) {
+        let mut last_error = None;
         loop {
-            sleep(EVERY).await;
+            sleep(RELOAD_INTERVAL).await;
             let files = self.files.clone();
             let Ok(read) = tokio::task::spawn_blocking(move || Self::load(&files)).await else {
                 continue;
             };
             match read {
                 Ok(loaded) => {
-                    trouble = None;
+                    last_error = None;
                     self.replace(loaded);
                 }
-                // Once for each mistake; a pair that is being replaced may not fit for a moment.
-                Err(why) if trouble.as_ref() != Some(&why) => {
-                    tracing::error!("the certificate in use stays: {why}");
-                    trouble = Some(why);
+                // Logged once per error. A certificate and key that are being replaced may not
+                // match for a moment.
+                Err(error) if last_error.as_ref() != Some(&error) => {
+                    tracing::error!(
+                        "certificate not reloaded; the previous one remains in use: {error}"
+                    );
+                    last_error = Some(error);
                 }
                 Err(_) => {}
             }
         }
     }
 
-    fn replace(&mut self, loaded: Loaded) {
+    fn replace(&mut self, loaded: LoadedCertificate) {
         if self.current.chain != loaded.chain || self.current.key != loaded.key {
             self.config.reload_from_config(Arc::clone(&loaded.config));
             self.current = loaded;
             tracing::info!(
                 certificate = %self.files.certificate.display(),
-                "another certificate is in use for new connections"
+                "certificate reloaded; it applies to new connections"
             );
         }
     }

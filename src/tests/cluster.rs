@@ -1,238 +1,253 @@
-//! Groups that are a cluster: every primary is watched, and a lock is where its slot is.
+//! Groups of kind `cluster`: every primary is observed, and each lock is on the primary that serves
+//! its slot.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use lockkeeper::domain::NodeState;
+use lockkeeper::domain::reason::Reason;
 use lockkeeper::server::config::GroupConfig;
 use redis::AsyncCommands as _;
 use serde_json::{Value, json};
 
-use crate::support::ask;
-use crate::support::busy::Busy;
+use crate::support::busy_client::BusyClient;
 use crate::support::clusters::RedisCluster;
-use crate::support::console::{Person, TestConsole};
+use crate::support::console::{ApiClient, TestConsole};
 use crate::support::redis_nodes::{RedisNode, TestGroup};
-use crate::support::{eventually, eventually_is};
+use crate::support::run_command;
+use crate::support::{wait_for, wait_until};
 
-/// What the console may take, after Redis is well again, to be well itself.
-pub const RECOVERS_WITHIN: Duration = Duration::from_secs(5);
+/// The time within which the console recovers after the cluster has recovered.
+pub const MAX_RECOVERY_TIME: Duration = Duration::from_secs(5);
 
-pub fn path(name: &str, act: &str) -> String {
+pub fn operation_path(name: &str, operation: &str) -> String {
     let name = name.replace('{', "%7B").replace('}', "%7D");
-    format!("/api/v1/groups/orders/locks/{name}/{act}")
+    format!("/api/v1/groups/orders/locks/{name}/{operation}")
 }
 
-pub async fn lock(person: &Person, name: &str) -> Option<Value> {
-    let answer = person
+pub async fn fetch_lock(api: &ApiClient, name: &str) -> Option<Value> {
+    let response = api
         .get(&format!("/api/v1/groups/orders/locks/{name}"))
         .await;
-    (answer.status == 200).then(|| answer.json())
+    (response.status == 200).then(|| response.json())
 }
 
-pub async fn acquire(person: &Person, name: &str, wanted: Value) -> Value {
-    let won = person.post(&path(name, "acquire"), wanted).await;
-    assert_eq!(won.status, 201, "{name}: {}", won.text);
-    won.json()
+pub async fn acquire(api: &ApiClient, name: &str, params: Value) -> Value {
+    let acquired = api.post(&operation_path(name, "acquire"), params).await;
+    assert_eq!(acquired.status, 201, "{name}: {}", acquired.text);
+    acquired.json()
 }
 
-async fn nodes(person: &Person) -> Vec<Value> {
-    let groups = person.get("/api/v1/groups").await.json();
+async fn fetch_nodes(api: &ApiClient) -> Vec<Value> {
+    let groups = api.get("/api/v1/groups").await.json();
     groups["groups"][0]["nodes"].as_array().unwrap().clone()
 }
 
-/// A console that knows the whole cluster and is told of every write.
-pub async fn console(cluster: &RedisCluster, primaries: usize) -> (TestConsole, Person) {
+/// Starts a console and waits until it tracks every primary.
+pub async fn start_console(cluster: &RedisCluster, primaries: usize) -> (TestConsole, ApiClient) {
     let console = TestConsole::start(vec![cluster.config()]).await;
-    let person = console.person();
-    eventually_is("every primary is known and tells", async || {
-        let nodes = nodes(&person).await;
+    let api = console.api();
+    wait_until("every primary is known and tracked", async || {
+        let nodes = fetch_nodes(&api).await;
         nodes.len() == primaries && nodes.iter().all(|node| node["feed"] == "tracking")
     })
     .await;
-    (console, person)
+    (console, api)
 }
 
 #[tokio::test]
-async fn locks_on_every_primary_are_listed_taken_extended_and_released() {
+async fn locks_on_every_primary_are_listed_acquired_extended_and_released() {
     let cluster = RedisCluster::start().await;
-    let (_console, person) = console(&cluster, 3).await;
+    let (_console, api) = start_console(&cluster, 3).await;
     let names: Vec<String> = (0..12).map(|n| format!("lock:{n}")).collect();
-    let mut homes = BTreeSet::new();
+    let mut owners = BTreeSet::new();
     for name in &names {
-        homes.insert(cluster.home(name).await);
-        let mut client = cluster.client_of(name).await;
-        let () = client.pset_ex(name, "somebody", 60_000).await.unwrap();
+        owners.insert(cluster.initial_owner(name).await);
+        let mut client = cluster.client_for_key(name).await;
+        let () = client.pset_ex(name, "client-1", 60_000).await.unwrap();
     }
-    assert_eq!(homes.len(), 3, "there is a lock on every primary");
-    eventually_is("all are listed as held", async || {
-        let locks = person.get("/api/v1/locks?verdict=held").await.json();
+    assert_eq!(owners.len(), 3, "there is a lock on every primary");
+    wait_until("all are listed as held", async || {
+        let locks = api.get("/api/v1/locks?verdict=held").await.json();
         locks["total"] == names.len()
     })
     .await;
-    let group = &person.get("/api/v1/groups").await.json()["groups"][0];
+    let group = &api.get("/api/v1/groups").await.json()["groups"][0];
     assert_eq!(
         (&group["kind"], &group["quorum"]),
         (&json!("cluster"), &json!(1))
     );
 
     for name in (0..12).map(|n| format!("lock:mine:{n}")) {
-        let won = acquire(&person, &name, json!({"ttl_ms": 20_000})).await;
-        assert!(won["fencing_token"].is_u64(), "{won}");
-        let mut client = cluster.client_of(&name).await;
-        assert_eq!(client.get::<_, String>(&name).await.unwrap(), won["token"]);
-        let taken = person
-            .post(&path(&name, "acquire"), json!({"ttl_ms": 20_000}))
+        let acquired = acquire(&api, &name, json!({"ttl_ms": 20_000})).await;
+        assert!(acquired["fencing_token"].is_u64(), "{acquired}");
+        let mut client = cluster.client_for_key(&name).await;
+        assert_eq!(
+            client.get::<_, String>(&name).await.unwrap(),
+            acquired["token"]
+        );
+        let conflict = api
+            .post(&operation_path(&name, "acquire"), json!({"ttl_ms": 20_000}))
             .await;
-        assert_eq!(taken.code(), "held");
-        let token = json!({"token": won["token"], "ttl_ms": 50_000});
-        let extended = person.post(&path(&name, "extend"), token).await;
+        assert_eq!(conflict.problem_code(), "held");
+        let token = json!({"token": acquired["token"], "ttl_ms": 50_000});
+        let extended = api.post(&operation_path(&name, "extend"), token).await;
         assert_eq!(extended.status, 200, "{}", extended.text);
         assert_eq!(extended.json()["nodes"].as_array().unwrap().len(), 1);
-        let token = json!({"token": won["token"]});
-        let released = person.post(&path(&name, "release"), token).await;
+        let token = json!({"token": acquired["token"]});
+        let released = api.post(&operation_path(&name, "release"), token).await;
         assert_eq!(released.status, 200, "{}", released.text);
         assert!(!client.exists::<_, bool>(&name).await.unwrap());
     }
 }
 
 #[tokio::test]
-async fn a_failover_is_followed_within_five_seconds_with_locks_held_elsewhere_all_the_while() {
+async fn a_failover_is_followed_within_five_seconds_and_other_primaries_are_unaffected() {
     let mut cluster = RedisCluster::start_with_replicas().await;
-    let (console, person) = console(&cluster, 3).await;
-    let busy = Busy::at(&person);
-    busy.takes(20).await;
-    let lost = "lock:a";
-    let home = cluster.home(lost).await;
-    let mut other = (0..).map(|n| format!("lock:other:{n}"));
-    let other = loop {
-        let name = other.next().unwrap();
-        if cluster.home(&name).await != home {
+    let (console, api) = start_console(&cluster, 3).await;
+    let busy = BusyClient::start(&api);
+    busy.wait_for_acquires(20).await;
+    let lost_lock = "lock:a";
+    let lost_primary = cluster.initial_owner(lost_lock).await;
+    let mut names = (0..).map(|n| format!("lock:other:{n}"));
+    let other_lock = loop {
+        let name = names.next().unwrap();
+        if cluster.initial_owner(&name).await != lost_primary {
             break name;
         }
     };
-    let on_lost = acquire(&person, lost, json!({"ttl_ms": 60_000})).await;
+    let acquired = acquire(&api, lost_lock, json!({"ttl_ms": 60_000})).await;
     acquire(
-        &person,
-        &other,
+        &api,
+        &other_lock,
         json!({"ttl_ms": 60_000, "auto_renew": true}),
     )
     .await;
-    let mut replica = cluster.servers[home + 3].client().await;
-    let () = ask(&mut replica, "READONLY").await;
-    eventually_is("the replica has the lock", async || {
-        replica.exists(lost).await.unwrap()
+    let mut replica = cluster.servers[lost_primary + 3].client().await;
+    let () = run_command(&mut replica, "READONLY").await;
+    wait_until("the replica has the lock", async || {
+        replica.exists(lost_lock).await.unwrap()
     })
     .await;
 
-    cluster.servers[home].kill().await;
-    eventually_is("the lock's verdict is not certain any more", async || {
-        let answer = person
-            .get(&format!("/api/v1/groups/orders/locks/{lost}"))
+    cluster.servers[lost_primary].kill().await;
+    wait_until("the verdict is unknown", async || {
+        let response = api
+            .get(&format!("/api/v1/groups/orders/locks/{lost_lock}"))
             .await;
-        answer.status == 503 || answer.json()["verdict"] == "unknown"
+        response.status == 503 || response.json()["verdict"] == "unknown"
     })
     .await;
-    assert_eq!(lock(&person, &other).await.unwrap()["verdict"], "held");
-    eventually_is("the replica takes writes", async || {
-        let wrote: redis::RedisResult<()> = replica.pexpire(lost, 60_000).await;
-        wrote.is_ok()
+    assert_eq!(
+        fetch_lock(&api, &other_lock).await.unwrap()["verdict"],
+        "held"
+    );
+    wait_until("the replica accepts writes", async || {
+        let result: redis::RedisResult<()> = replica.pexpire(lost_lock, 60_000).await;
+        result.is_ok()
     })
     .await;
-    let well_again = Instant::now();
-    let seen = eventually("the lock is seen there", async || {
-        lock(&person, lost)
+    let recovered_at = Instant::now();
+    let observed = wait_for("the lock is observed on the new primary", async || {
+        fetch_lock(&api, lost_lock)
             .await
             .filter(|lock| lock["verdict"] == "held")
     })
     .await;
-    let released = eventually("it can be released", async || {
-        let token = json!({"token": on_lost["token"]});
-        let released = person.post(&path(lost, "release"), token).await;
+    let released = wait_for("the lock can be released", async || {
+        let token = json!({"token": acquired["token"]});
+        let released = api.post(&operation_path(lost_lock, "release"), token).await;
         (released.status == 200).then_some(released)
     })
     .await;
-    let took = well_again.elapsed();
-    assert!(took < RECOVERS_WITHIN, "{took:?}");
-    println!("a lock was seen and released {took:?} after its new primary took writes");
-    assert_eq!(seen["owner"]["fingerprint"], on_lost["fingerprint"]);
-    let there = format!("127.0.0.1:{}", cluster.servers[home + 3].port());
-    assert_eq!(released.json()["nodes"][0]["node"], there);
-    eventually_is("the nodes are the primaries of now", async || {
-        let nodes = nodes(&person).await;
+    let elapsed = recovered_at.elapsed();
+    assert!(elapsed < MAX_RECOVERY_TIME, "{elapsed:?}");
+    println!(
+        "the lock was observed and released {elapsed:?} after its new primary accepted writes"
+    );
+    assert_eq!(observed["owner"]["fingerprint"], acquired["fingerprint"]);
+    let new_primary = format!("127.0.0.1:{}", cluster.servers[lost_primary + 3].port());
+    assert_eq!(released.json()["nodes"][0]["node"], new_primary);
+    wait_until("the nodes are the current primaries", async || {
+        let nodes = fetch_nodes(&api).await;
         nodes.len() == 3
             && nodes
                 .iter()
                 .all(|node| node["state"] == "up" && node["role"] == "primary")
     })
     .await;
-    assert_eq!(lock(&person, &other).await.unwrap()["verdict"], "held");
-    busy.takes(20).await;
-    let acts = busy.was_written_down(&console).await;
-    println!("{acts} acts, each with its line");
+    assert_eq!(
+        fetch_lock(&api, &other_lock).await.unwrap()["verdict"],
+        "held"
+    );
+    busy.wait_for_acquires(20).await;
+    let operation_count = busy.stop_and_verify_audit(&console).await;
+    println!("{operation_count} operations, each with its audit entry");
 }
 
 #[tokio::test]
-async fn a_server_that_joins_and_takes_over_slots_is_watched_too() {
+async fn a_server_that_joins_and_takes_over_slots_is_observed() {
     let mut cluster = RedisCluster::start().await;
-    let (console, person) = console(&cluster, 3).await;
-    let busy = Busy::at(&person);
+    let (console, api) = start_console(&cluster, 3).await;
+    let busy = BusyClient::start(&api);
     let name = "lock:new-home";
-    let from = cluster.home(name).await;
-    let mut client = cluster.client_of(name).await;
-    let () = client.pset_ex(name, "somebody", 60_000).await.unwrap();
-    let to = cluster.join().await;
-    cluster.begin_to_move(name, from, to).await;
-    cluster.move_keys(name, from, to).await;
-    cluster.end_move(name, from, to).await;
+    let from = cluster.initial_owner(name).await;
+    let mut client = cluster.client_for_key(name).await;
+    let () = client.pset_ex(name, "client-1", 60_000).await.unwrap();
+    let to = cluster.add_server().await;
+    cluster.begin_slot_migration(name, from, to).await;
+    cluster.migrate_keys(name, from, to).await;
+    cluster.finish_slot_migration(name, from, to).await;
     let moved = Instant::now();
-    let there = format!("127.0.0.1:{}", cluster.servers[to].port());
-    eventually_is("the new node is shown, and tells", async || {
-        let nodes = nodes(&person).await;
+    let new_node = format!("127.0.0.1:{}", cluster.servers[to].port());
+    wait_until("the new node is listed and tracked", async || {
+        let nodes = fetch_nodes(&api).await;
         nodes
             .iter()
-            .any(|node| node["name"] == there && node["feed"] == "tracking")
+            .any(|node| node["name"] == new_node && node["feed"] == "tracking")
     })
     .await;
-    let took = moved.elapsed();
-    assert!(took < RECOVERS_WITHIN, "{took:?}");
-    println!("the new node was watched {took:?} after its first slot had come");
+    let elapsed = moved.elapsed();
+    assert!(elapsed < MAX_RECOVERY_TIME, "{elapsed:?}");
+    println!("the new node was tracked {elapsed:?} after it received its first slot");
     assert_eq!(
-        lock(&person, name).await.unwrap()["nodes"][0]["node"],
-        there
+        fetch_lock(&api, name).await.unwrap()["nodes"][0]["node"],
+        new_node
     );
 
-    cluster.begin_to_move(name, to, from).await;
-    cluster.move_keys(name, to, from).await;
-    cluster.end_move(name, to, from).await;
-    eventually_is(
-        "it is shown no more when it has served nothing for a while",
+    cluster.begin_slot_migration(name, to, from).await;
+    cluster.migrate_keys(name, to, from).await;
+    cluster.finish_slot_migration(name, to, from).await;
+    wait_until(
+        "a node without slots is removed after a while",
         async || {
-            !nodes(&person)
+            !fetch_nodes(&api)
                 .await
                 .iter()
-                .any(|node| node["name"] == there)
+                .any(|node| node["name"] == new_node)
         },
     )
     .await;
-    assert_eq!(lock(&person, name).await.unwrap()["verdict"], "held");
-    busy.takes(20).await;
-    busy.was_written_down(&console).await;
+    assert_eq!(fetch_lock(&api, name).await.unwrap()["verdict"], "held");
+    busy.wait_for_acquires(20).await;
+    busy.stop_and_verify_audit(&console).await;
 }
 
 #[tokio::test]
-async fn a_server_of_another_kind_than_its_group_is_refused_with_advice() {
+async fn a_server_that_does_not_match_the_kind_of_its_group_is_refused_with_advice() {
     let cluster = RedisCluster::start().await;
-    let alone = TestGroup::start(GroupConfig::new("orders", [cluster.servers[0].url()]));
-    let view = alone.node_is(0, |view| view.since.is_some()).await;
+    let standalone = TestGroup::start(GroupConfig::new("orders", [cluster.servers[0].url()]));
+    let view = standalone
+        .wait_for_node(0, |view| view.since.is_some())
+        .await;
     assert_eq!(view.state, NodeState::Refused);
-    assert!(view.reason.unwrap().contains("kind = \"cluster\""));
+    assert_eq!(view.reason, Some(Reason::UnexpectedClusterNode));
 
     let node = RedisNode::start().await;
     let mut config = cluster.config();
     config.nodes[0].url = node.url();
     let group = TestGroup::start(config);
-    let view = group.node_is(0, |view| view.since.is_some()).await;
+    let view = group.wait_for_node(0, |view| view.since.is_some()).await;
     assert_eq!(view.state, NodeState::Refused);
-    assert!(view.reason.unwrap().contains("is no node of a cluster"));
+    assert_eq!(view.reason, Some(Reason::NotAClusterNode));
 }

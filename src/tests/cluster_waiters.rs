@@ -1,6 +1,7 @@
-//! Waiters in a cluster: Redisson listens to the channels of the shard there (`SSUBSCRIBE`), so a release publishes to these too.
+//! Waiters in a cluster: Redisson subscribes to sharded channels (`SSUBSCRIBE`), so a release also
+//! publishes to them.
 
-use lockkeeper::domain::ActOutcome;
+use lockkeeper::domain::NodeOutcome;
 use lockkeeper::server::formats::fingerprint;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, PushInfo, PushKind, Value};
@@ -8,29 +9,29 @@ use serde_json::json;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::timeout;
 
-use crate::cluster::{acquire, path};
-use crate::support::PATIENCE;
-use crate::support::ask;
+use crate::cluster::{acquire, operation_path};
+use crate::support::WAIT_TIMEOUT;
 use crate::support::clusters::RedisCluster;
 use crate::support::console::TestConsole;
-use crate::support::force::force_release;
+use crate::support::force_release::force_release;
 use crate::support::redis_nodes::TestGroup;
+use crate::support::run_command;
 
 const READER: &str = "6d1f5a0e-1c3b-4d2a-9f00-0123456789ab:87";
 
-/// A waiter on the node that serves a lock.
+/// A subscriber on the node that serves a lock.
 struct Waiter {
     _connection: MultiplexedConnection,
-    pushed: UnboundedReceiver<PushInfo>,
+    pushes: UnboundedReceiver<PushInfo>,
 }
 
 impl Waiter {
-    /// Subscribes to the channel of a shard.
-    async fn on(cluster: &RedisCluster, key: &str, channel: &str) -> Self {
-        let port = cluster.servers[cluster.home(key).await].port();
+    /// Subscribes to a sharded channel.
+    async fn subscribe(cluster: &RedisCluster, key: &str, channel: &str) -> Self {
+        let port = cluster.servers[cluster.initial_owner(key).await].port();
         let client = Client::open(format!("redis://127.0.0.1:{port}/?protocol=resp3")).unwrap();
-        let (told, pushed) = tokio::sync::mpsc::unbounded_channel();
-        let config = AsyncConnectionConfig::new().set_push_sender(told);
+        let (sender, pushes) = tokio::sync::mpsc::unbounded_channel();
+        let config = AsyncConnectionConfig::new().set_push_sender(sender);
         let mut connection = client
             .get_multiplexed_async_connection_with_config(&config)
             .await
@@ -42,52 +43,54 @@ impl Waiter {
             .unwrap();
         Self {
             _connection: connection,
-            pushed,
+            pushes,
         }
     }
 
-    /// The next message.
-    async fn hears(&mut self) -> String {
+    /// Waits for the next message and returns its payload, or "nothing" after a timeout.
+    async fn receive(&mut self) -> String {
         let message = async {
             loop {
-                let push = self.pushed.recv().await.expect("the connection is open");
+                let push = self.pushes.recv().await.expect("the connection is open");
                 if push.kind == PushKind::SMessage {
                     return redis::from_redis_value::<String>(push.data[1].clone()).unwrap();
                 }
             }
         };
-        let heard = timeout(PATIENCE, message).await;
-        heard.unwrap_or_else(|_| "nothing".to_owned())
+        let received = timeout(WAIT_TIMEOUT, message).await;
+        received.unwrap_or_else(|_| "nothing".to_owned())
     }
 }
 
 #[tokio::test]
-async fn a_release_in_a_cluster_wakes_who_listens_to_the_channel_of_the_shard() {
+async fn a_release_in_a_cluster_wakes_subscribers_of_the_sharded_channel() {
     let cluster = RedisCluster::start().await;
     let console = TestConsole::start(vec![cluster.config()])
         .await
-        .connected()
+        .wait_until_connected()
         .await;
-    let person = console.person();
+    let api = console.api();
     let channel = "redisson_lock__channel:{order:42}";
-    let mut waiter = Waiter::on(&cluster, "order:42", channel).await;
+    let mut waiter = Waiter::subscribe(&cluster, "order:42", channel).await;
     for format in ["redisson", "redisson-fair"] {
-        let wanted = json!({"ttl_ms": 60_000, "format": format});
-        let won = acquire(&person, "order:42", wanted).await;
-        let token = json!({"token": won["token"]});
-        let released = person.post(&path("order:42", "release"), token).await;
+        let params = json!({"ttl_ms": 60_000, "format": format});
+        let acquired = acquire(&api, "order:42", params).await;
+        let token = json!({"token": acquired["token"]});
+        let released = api
+            .post(&operation_path("order:42", "release"), token)
+            .await;
         assert_eq!(released.status, 200, "{}", released.text);
-        assert_eq!(waiter.hears().await, "0", "{format}");
+        assert_eq!(waiter.receive().await, "0", "{format}");
     }
 }
 
 #[tokio::test]
-async fn a_forced_release_in_a_cluster_wakes_who_listens_to_the_channel_of_the_shard() {
+async fn a_force_release_in_a_cluster_wakes_subscribers_of_the_sharded_channel() {
     let cluster = RedisCluster::start().await;
     let group = TestGroup::start(cluster.config());
-    group.is_up().await;
+    group.wait_until_up().await;
     let value = "A".repeat(22);
-    let (count, ends) = (
+    let (lock_count, expire_time) = (
         format!("{value}:{READER}:lock_count"),
         format!("{value}:{READER}:expire_time"),
     );
@@ -104,8 +107,8 @@ async fn a_forced_release_in_a_cluster_wakes_who_listens_to_the_channel_of_the_s
         .arg("{order:42}:timeout")
         .arg(4_000_000_000_000_i64)
         .arg("0123456789abcdef");
-    let far = "4000000000000";
-    let whole = format!("{value}:{READER}");
+    let far_future = "4000000000000";
+    let owner_with_value = format!("{value}:{READER}");
     let cases = [
         (
             "redisson_lock__channel:{order:42}",
@@ -123,9 +126,13 @@ async fn a_forced_release_in_a_cluster_wakes_who_listens_to_the_channel_of_the_s
         ),
         (
             "redisson_lock__channel:{order:42}",
-            hash(&[(&value, READER), (&count, "1"), (&ends, far)]),
+            hash(&[
+                (&value, READER),
+                (&lock_count, "1"),
+                (&expire_time, far_future),
+            ]),
             "order:42",
-            whole,
+            owner_with_value,
             "0",
         ),
         (
@@ -137,7 +144,7 @@ async fn a_forced_release_in_a_cluster_wakes_who_listens_to_the_channel_of_the_s
         ),
     ];
     for (channel, write, key, owner, message) in cases {
-        let mut client = cluster.client_of("order:42").await;
+        let mut client = cluster.client_for_key("order:42").await;
         let _written: Value = write.query_async(&mut client).await.unwrap();
         let _lease: Value = redis::cmd("PEXPIRE")
             .arg(key)
@@ -146,40 +153,40 @@ async fn a_forced_release_in_a_cluster_wakes_who_listens_to_the_channel_of_the_s
             .await
             .unwrap();
         if key != "order:42" {
-            let _left: Value = ask(&mut client, "SET order:42 0").await;
+            let _set: Value = run_command(&mut client, "SET order:42 0").await;
         }
-        let mut waiter = Waiter::on(&cluster, "order:42", channel).await;
+        let mut waiter = Waiter::subscribe(&cluster, "order:42", channel).await;
         let forced = force_release(&group, &key.into(), &fingerprint(owner.as_bytes())).await;
-        let outcomes: Vec<_> = forced.nodes.iter().map(|act| &act.outcome).collect();
-        assert_eq!(outcomes, [&ActOutcome::Released], "{channel}");
-        assert_eq!(waiter.hears().await, message, "{channel}");
+        let outcomes: Vec<_> = forced.nodes.iter().map(|node| &node.outcome).collect();
+        assert_eq!(outcomes, [&NodeOutcome::Released], "{channel}");
+        assert_eq!(waiter.receive().await, message, "{channel}");
     }
 }
 
 #[tokio::test]
-async fn a_name_with_a_closing_brace_and_no_tag_is_acquired_in_a_cluster() {
+async fn a_key_with_braces_but_no_hash_tag_is_acquired_in_a_cluster() {
     let cluster = RedisCluster::start().await;
     let console = TestConsole::start(vec![cluster.config()])
         .await
-        .connected()
+        .wait_until_connected()
         .await;
-    let person = console.person();
+    let api = console.api();
     for name in ["lock:a}b", "}a", "lock:{}", "lock:}{b"] {
-        let path = |act: &str| {
+        let path = |operation: &str| {
             let name = name.replace('{', "%7B").replace('}', "%7D");
-            format!("/api/v1/groups/orders/locks/{name}/{act}")
+            format!("/api/v1/groups/orders/locks/{name}/{operation}")
         };
-        let wanted = json!({"ttl_ms": 20_000});
-        let won = person.post(&path("acquire"), wanted.clone()).await;
-        assert_eq!(won.status, 201, "{name}: {}", won.text);
-        let won = won.json();
-        let token = json!({"token": won["token"]});
-        let released = person.post(&path("release"), token).await;
+        let params = json!({"ttl_ms": 20_000});
+        let acquired = api.post(&path("acquire"), params.clone()).await;
+        assert_eq!(acquired.status, 201, "{name}: {}", acquired.text);
+        let acquired = acquired.json();
+        let token = json!({"token": acquired["token"]});
+        let released = api.post(&path("release"), token).await;
         assert_eq!(released.status, 200, "{name}: {}", released.text);
-        let again = person.post(&path("acquire"), wanted).await.json();
+        let second = api.post(&path("acquire"), params).await.json();
         assert!(
-            again["fencing_token"].as_u64() > won["fencing_token"].as_u64(),
-            "{name}: {again}"
+            second["fencing_token"].as_u64() > acquired["fencing_token"].as_u64(),
+            "{name}: {second}"
         );
     }
 }

@@ -1,19 +1,19 @@
-//! The colours of the pages can be read: words in the colour of a verdict at 7 : 1 (WCAG AAA), all others at 4.5 : 1, lines that
-//! mean something at 3 : 1, in both themes.
+//! Colour contrast in both themes: text in a verdict colour has at least 7:1 (WCAG AAA), other text
+//! 4.5:1, and meaningful lines 3:1.
 
 use std::collections::BTreeMap;
 
 const STYLE: &str = include_str!("../../style/main.css");
 
-/// The surfaces that words stand on.
+/// The surfaces that carry text.
 const SURFACES: [&str; 3] = ["canvas", "surface", "sunken"];
 const VERDICTS: [&str; 4] = ["held", "warn", "alarm", "unsure"];
 
 type Colour = [f64; 3];
 
-/// The tokens of one theme.
+/// The colour tokens of one theme.
 fn tokens(is_dark: bool) -> BTreeMap<&'static str, Colour> {
-    let told = STYLE.lines().filter_map(|line| {
+    let tokens = STYLE.lines().filter_map(|line| {
         let (name, value) = line
             .trim()
             .strip_prefix("--")?
@@ -21,7 +21,7 @@ fn tokens(is_dark: bool) -> BTreeMap<&'static str, Colour> {
         let (light, dark) = value.strip_suffix(");")?.split_once(", #")?;
         Some((name, colour(if is_dark { dark } else { light })))
     });
-    told.collect()
+    tokens.collect()
 }
 
 fn colour(hex: &str) -> Colour {
@@ -32,7 +32,7 @@ fn colour(hex: &str) -> Colour {
     [part(0), part(2), part(4)]
 }
 
-/// As WCAG 2.2 defines it.
+/// The contrast ratio as defined by WCAG 2.2.
 fn contrast(a: Colour, b: Colour) -> f64 {
     let luminance = |colour: Colour| {
         let linear = colour.map(|part| match part {
@@ -46,44 +46,44 @@ fn contrast(a: Colour, b: Colour) -> f64 {
 }
 
 #[test]
-fn contrast_is_measured_as_the_guidelines_define_it() {
+fn the_contrast_ratio_follows_wcag() {
     assert!((contrast(colour("000000"), colour("ffffff")) - 21.0).abs() < 0.001);
     assert!((contrast(colour("767676"), colour("ffffff")) - 4.54).abs() < 0.01);
 }
 
 #[test]
-fn every_colour_can_be_read_on_every_surface_it_stands_on() {
-    let mut poor = Vec::new();
+fn every_text_colour_has_enough_contrast_on_its_surfaces() {
+    let mut violations = Vec::new();
     for is_dark in [false, true] {
         let tokens = tokens(is_dark);
-        let mut needs = |words: &str, surface: &str, least: f64| {
-            let found = contrast(tokens[words], tokens[surface]);
-            if found < least {
-                poor.push(format!("{words} on {surface}: {found:.2}, dark: {is_dark}"));
+        let mut require = |text: &str, surface: &str, min_ratio: f64| {
+            let ratio = contrast(tokens[text], tokens[surface]);
+            if ratio < min_ratio {
+                violations.push(format!("{text} on {surface}: {ratio:.2}, dark: {is_dark}"));
             }
         };
         for surface in SURFACES {
             for verdict in VERDICTS {
-                needs(verdict, surface, 7.0);
+                require(verdict, surface, 7.0);
             }
-            needs("ink", surface, 7.0);
-            for words in ["muted", "faint", "accent"] {
-                needs(words, surface, 4.5);
+            require("ink", surface, 7.0);
+            for text in ["muted", "faint", "accent"] {
+                require(text, surface, 4.5);
             }
-            needs("line-strong", surface, 3.0);
+            require("line-strong", surface, 3.0);
         }
         for verdict in VERDICTS {
             let soft = format!("{verdict}-soft");
-            needs(verdict, &soft, 7.0);
-            needs("ink", &soft, 7.0);
-            needs("muted", &soft, 4.5);
+            require(verdict, &soft, 7.0);
+            require("ink", &soft, 7.0);
+            require("muted", &soft, 4.5);
         }
-        needs("ink", "accent-soft", 7.0);
-        needs("muted", "accent-soft", 4.5);
-        needs("on-accent", "accent", 4.5);
-        needs("on-accent", "accent-strong", 4.5);
-        needs("on-alarm", "alarm", 7.0);
-        needs("on-alarm", "alarm-strong", 7.0);
+        require("ink", "accent-soft", 7.0);
+        require("muted", "accent-soft", 4.5);
+        require("on-accent", "accent", 4.5);
+        require("on-accent", "accent-strong", 4.5);
+        require("on-alarm", "alarm", 7.0);
+        require("on-alarm", "alarm-strong", 7.0);
     }
-    assert_eq!(poor, Vec::<String>::new());
+    assert_eq!(violations, Vec::<String>::new());
 }

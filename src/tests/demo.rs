@@ -1,4 +1,4 @@
-//! The demo: real servers with the promised locks on them, and nothing left behind however it ends.
+//! The demo: it starts real servers with the documented locks, and no server outlives it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,19 +7,19 @@ use std::process::{Command, Stdio};
 use lockkeeper::domain::quorum::majority;
 use lockkeeper::domain::{Format, Lease, LockKey};
 use lockkeeper::server::clock::Clock;
-use lockkeeper::server::demo::{self, Demo, DemoOptions};
-use lockkeeper::server::formats::{Recognised, recognise};
+use lockkeeper::server::demo::{self, DemoOptions, RunningDemo};
+use lockkeeper::server::formats::{DetectedLock, detect};
 use redis::FromRedisValue;
 use tokio_util::sync::CancellationToken;
 
 use crate::support::redis_nodes::TestGroup;
-use crate::support::{eventually, eventually_is};
+use crate::support::{wait_for, wait_until};
 
 #[tokio::test]
-async fn the_promised_locks_are_on_the_nodes() {
-    let demo = Visited::start().await;
-    assert_eq!(demo.orders.nodes().len(), 5);
-    let promised = [
+async fn the_documented_locks_are_on_the_nodes() {
+    let demo = DemoGroups::start().await;
+    assert_eq!(demo.orders.node_views().len(), 5);
+    let expected = [
         (&demo.orders, "lock:ledger:close", Format::NodeRedlock, 5),
         (
             &demo.orders,
@@ -59,173 +59,182 @@ async fn the_promised_locks_are_on_the_nodes() {
             1,
         ),
     ];
-    for (group, key, format, nodes) in promised {
-        eventually_is(key, async || {
-            let seen = look(group, key).await;
-            seen.len() == nodes && seen.iter().all(|lock| lock.format == format)
+    for (group, key, format, nodes) in expected {
+        wait_until(key, async || {
+            let detected = inspect(group, key).await;
+            detected.len() == nodes && detected.iter().all(|lock| lock.format == format)
         })
         .await;
     }
-    let on_jobs = async |key| look(&demo.jobs, key).await.remove(0);
+    let on_jobs = async |key| inspect(&demo.jobs, key).await.remove(0);
     assert_eq!(on_jobs("lock:nightly-report").await.lease, Lease::Never);
-    let overdue = on_jobs("lock:import:legacy").await.lease;
-    assert_eq!(overdue.remaining_ms(Clock::real().now()), Some(0));
+    let expired_lease = on_jobs("lock:import:legacy").await.lease;
+    assert_eq!(expired_lease.remaining_ms(Clock::system().now()), Some(0));
     assert_eq!(
         on_jobs("redisson:inventory:sync").await.owners[0]
             .owner
-            .holds,
+            .hold_count,
         Some(2)
     );
-    demo.end().await;
+    demo.shut_down().await;
 }
 
 #[tokio::test]
-async fn two_owners_split_a_lock_and_neither_has_a_quorum() {
-    let demo = Visited::start().await;
-    eventually_is("two owners with two nodes each", async || {
-        let seen = look(&demo.orders, "lock:cart:merge").await;
-        let of = |owner| {
-            seen.iter()
+async fn a_split_lock_has_two_owners_without_a_quorum() {
+    let demo = DemoGroups::start().await;
+    wait_until("two owners with two nodes each", async || {
+        let detected = inspect(&demo.orders, "lock:cart:merge").await;
+        let nodes_of = |owner| {
+            detected
+                .iter()
                 .filter(|lock| lock.owners[0].owner == owner)
                 .count()
         };
-        let owners: BTreeSet<_> = seen
+        let owners: BTreeSet<_> = detected
             .iter()
             .map(|lock| lock.owners[0].owner.clone())
             .collect();
-        seen.len() == 4
+        detected.len() == 4
             && owners.len() == 2
-            && owners.into_iter().all(|owner| of(owner) < majority(5))
+            && owners
+                .into_iter()
+                .all(|owner| nodes_of(owner) < majority(5))
     })
     .await;
-    demo.end().await;
+    demo.shut_down().await;
 }
 
 #[tokio::test]
-async fn the_contended_lock_changes_hands_and_short_ones_come_and_go() {
-    let demo = Visited::start().await;
+async fn a_contended_lock_changes_its_owner_and_short_locks_appear_and_end() {
+    let demo = DemoGroups::start().await;
     let mut owners = BTreeSet::new();
     let mut payouts = BTreeSet::new();
-    eventually_is("another owner, and several payouts", async || {
-        for lock in look(&demo.orders, "lock:invoice:1842").await {
+    wait_until("the owner changes and several payouts appear", async || {
+        for lock in inspect(&demo.orders, "lock:invoice:1842").await {
             owners.insert(lock.owners[0].owner.clone());
         }
         let names: Option<Vec<String>> =
-            ask(demo.port("a"), redis::cmd("KEYS").arg("lock:payout:*")).await;
+            query(demo.port("a"), redis::cmd("KEYS").arg("lock:payout:*")).await;
         payouts.extend(names.unwrap_or_default());
         owners.len() > 1 && payouts.len() > 3
     })
     .await;
-    demo.end().await;
+    demo.shut_down().await;
 }
 
 #[tokio::test]
-async fn the_clients_go_on_while_a_minority_of_nodes_is_dead_and_a_freed_lock_stays_free() {
-    let demo = Visited::start().await;
-    let ends_at = async || {
-        look(&demo.orders, "lock:shipment:label-printer")
+async fn demo_clients_continue_without_a_minority_of_nodes_and_a_deleted_lock_stays_deleted() {
+    let demo = DemoGroups::start().await;
+    let expires_at = async || {
+        inspect(&demo.orders, "lock:shipment:label-printer")
             .await
             .first()?
             .lease
             .expires_at()
     };
-    eventually_is("the lock that nobody misses", async || {
-        look(&demo.jobs, "lock:nightly-report").await.len() == 1
+    wait_until("the lock without a client exists", async || {
+        inspect(&demo.jobs, "lock:nightly-report").await.len() == 1
     })
     .await;
-    let freed: Option<u64> = ask(
+    let deleted: Option<u64> = query(
         demo.port("main"),
         redis::cmd("DEL").arg("lock:nightly-report"),
     )
     .await;
-    assert_eq!(freed, Some(1));
+    assert_eq!(deleted, Some(1));
     for name in ["a", "c"] {
-        let _it_hangs_up: Option<()> =
-            ask(demo.port(name), redis::cmd("SHUTDOWN").arg("NOSAVE")).await;
+        let _no_reply: Option<()> =
+            query(demo.port(name), redis::cmd("SHUTDOWN").arg("NOSAVE")).await;
     }
-    let before = eventually("a lease", ends_at).await.plus_millis(2_000);
-    eventually_is("a renewal", async || ends_at().await > Some(before)).await;
-    assert_eq!(look(&demo.jobs, "lock:nightly-report").await, []);
-    demo.end().await;
+    let before = wait_for("a lease", expires_at).await.plus_millis(2_000);
+    wait_until("a renewal", async || expires_at().await > Some(before)).await;
+    assert_eq!(inspect(&demo.jobs, "lock:nightly-report").await, []);
+    demo.shut_down().await;
 }
 
 #[tokio::test]
-async fn an_ended_a_cancelled_and_a_dropped_demo_leave_no_server() {
+async fn no_server_outlives_a_demo_that_was_shut_down_cancelled_or_dropped() {
     let stop = CancellationToken::new();
-    let ended = start(&CancellationToken::new()).await;
+    let stopped = start(&CancellationToken::new()).await;
     let cancelled = start(&stop).await;
     let dropped = start(&CancellationToken::new()).await;
-    let pids = |demo: &Demo| demo.nodes.iter().map(|node| node.pid).collect::<Vec<_>>();
+    let pids = |demo: &RunningDemo| demo.nodes.iter().map(|node| node.pid).collect::<Vec<_>>();
 
-    let of_ended = pids(&ended);
-    ended.end().await;
+    let pids_of_stopped = pids(&stopped);
+    stopped.shut_down().await;
     assert!(
-        of_ended.iter().all(|&pid| !runs(pid)),
-        "they are gone when end() comes back"
+        pids_of_stopped.iter().all(|&pid| !is_running(pid)),
+        "the servers have exited when shut_down() returns"
     );
 
-    let of_others = [pids(&cancelled), pids(&dropped)].concat();
-    assert!(of_others.iter().all(|&pid| runs(pid)), "the others go on");
+    let pids_of_others = [pids(&cancelled), pids(&dropped)].concat();
+    assert!(
+        pids_of_others.iter().all(|&pid| is_running(pid)),
+        "the other demos still run"
+    );
     stop.cancel();
     drop(dropped);
-    eventually_is("no server", async || {
-        of_others.iter().all(|&pid| !runs(pid))
+    wait_until("no server is left", async || {
+        pids_of_others.iter().all(|&pid| !is_running(pid))
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_killed_console_leaves_no_server() {
+async fn no_server_outlives_a_killed_console() {
     let mut command = console_demo();
     let mut console = command
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let servers = eventually("six servers", async || {
+    let servers = wait_for("six servers run", async || {
         assert_eq!(
             console.try_wait().unwrap(),
             None,
             "the demo runs until it is killed"
         );
-        let servers: Vec<u32> = below(console.id())
+        let servers: Vec<u32> = descendants(console.id())
             .into_iter()
-            .filter(|&pid| is_server(pid))
+            .filter(|&pid| is_redis_server(pid))
             .collect();
         (servers.len() == 6).then_some(servers)
     })
     .await;
-    console.kill().unwrap(); // SIGKILL: nothing in the console gets to run any more
+    console.kill().unwrap(); // SIGKILL: the console cannot stop its servers
     console.wait().unwrap();
-    eventually_is("no server", async || servers.iter().all(|&pid| !runs(pid))).await;
+    wait_until("no server is left", async || {
+        servers.iter().all(|&pid| !is_running(pid))
+    })
+    .await;
 }
 
 #[test]
-fn without_a_server_on_path_one_sentence_says_how_to_get_one() {
+fn without_a_server_on_path_the_error_explains_how_to_install_one() {
     let output = console_demo()
         .env("PATH", "/no/such/folder")
         .output()
         .unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(!output.status.success());
-    assert!(said.contains("apt-get install redis-server"), "{said}");
-    assert_eq!(said.trim().lines().count(), 1, "{said}");
+    assert!(stderr.contains("apt-get install redis-server"), "{stderr}");
+    assert_eq!(stderr.trim().lines().count(), 1, "{stderr}");
 }
 
-/// The demo, and its groups as the console sees them.
-struct Visited {
-    demo: Demo,
+/// A running demo and its groups.
+struct DemoGroups {
+    demo: RunningDemo,
     orders: TestGroup,
     jobs: TestGroup,
 }
 
-impl Visited {
+impl DemoGroups {
     async fn start() -> Self {
         let demo = start(&CancellationToken::new()).await;
         let group = |n: usize| TestGroup::start(demo.config.groups[n].clone());
         let (orders, jobs) = (group(0), group(1));
-        orders.is_up().await;
-        jobs.is_up().await;
+        orders.wait_until_up().await;
+        jobs.wait_until_up().await;
         Self { demo, orders, jobs }
     }
 
@@ -233,17 +242,17 @@ impl Visited {
         self.demo
             .nodes
             .iter()
-            .find(|known| known.name == node)
+            .find(|candidate| candidate.name == node)
             .unwrap()
             .port
     }
 
-    async fn end(self) {
-        self.demo.end().await;
+    async fn shut_down(self) {
+        self.demo.shut_down().await;
     }
 }
 
-async fn start(stop: &CancellationToken) -> Demo {
+async fn start(stop: &CancellationToken) -> RunningDemo {
     let options = DemoOptions {
         listen: ([127, 0, 0, 1], 0).into(),
         redis_server: None,
@@ -251,7 +260,7 @@ async fn start(stop: &CancellationToken) -> Demo {
     demo::start(options, stop.clone()).await.unwrap()
 }
 
-/// `lockkeeper demo` as a process of its own.
+/// The command `lockkeeper demo`.
 fn console_demo() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lockkeeper"));
     command
@@ -260,27 +269,27 @@ fn console_demo() -> Command {
     command
 }
 
-/// What the nodes of a group show of a key; one that does not answer shows nothing.
-async fn look(group: &TestGroup, key: &str) -> Vec<Recognised> {
-    let look = group.look(&[LockKey::from(key)]).await;
-    let sightings = look
+/// The locks that the nodes of a group report for a key. A node that does not reply reports none.
+async fn inspect(group: &TestGroup, key: &str) -> Vec<DetectedLock> {
+    let inspection = group.inspect(&[LockKey::from(key)]).await;
+    let key_states = inspection
         .nodes
         .into_iter()
-        .filter_map(|node| node.seen.ok())
+        .filter_map(|node| node.result.ok())
         .flatten()
         .flatten();
-    sightings
-        .filter_map(|sighting| recognise(&sighting, true))
+    key_states
+        .filter_map(|key_state| detect(&key_state, true))
         .collect()
 }
 
-async fn ask<T: FromRedisValue>(port: u16, command: &redis::Cmd) -> Option<T> {
+async fn query<T: FromRedisValue>(port: u16, command: &redis::Cmd) -> Option<T> {
     let client = redis::Client::open(("127.0.0.1", port)).unwrap();
     let mut connection = client.get_multiplexed_async_connection().await.ok()?;
     command.query_async(&mut connection).await.ok()
 }
 
-fn runs(pid: u32) -> bool {
+fn is_running(pid: u32) -> bool {
     Command::new("kill")
         .args(["-0", &pid.to_string()])
         .stderr(Stdio::null())
@@ -289,14 +298,14 @@ fn runs(pid: u32) -> bool {
         .success()
 }
 
-fn is_server(pid: u32) -> bool {
+fn is_redis_server(pid: u32) -> bool {
     let name = std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("comm"))
         .unwrap_or_default();
     matches!(name.trim(), "redis-server" | "valkey-server")
 }
 
-/// Every process below this one.
-fn below(of: u32) -> Vec<u32> {
+/// The process and all its descendants.
+fn descendants(root: u32) -> Vec<u32> {
     let output = Command::new("ps")
         .args(["-A", "-o", "pid=,ppid="])
         .output()
@@ -308,16 +317,16 @@ fn below(of: u32) -> Vec<u32> {
             .collect::<Vec<u32>>()
     };
     let pairs: Vec<Vec<u32>> = table.lines().map(numbers).collect();
-    let mut found = vec![of];
-    let mut at = 0;
-    while let Some(&parent) = found.get(at) {
-        found.extend(
+    let mut pids = vec![root];
+    let mut next = 0;
+    while let Some(&parent) = pids.get(next) {
+        pids.extend(
             pairs
                 .iter()
                 .filter(|pair| pair[1] == parent)
                 .map(|pair| pair[0]),
         );
-        at += 1;
+        next += 1;
     }
-    found
+    pids
 }

@@ -1,207 +1,223 @@
-//! What two, and what three of five nodes cost that are dead, hang, or do not get their answers through.
+//! The cost of two and of three failed nodes of five: dead, hanging, or with lost replies.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lockkeeper::domain::{ActOutcome, LockKey};
+use lockkeeper::domain::{LockKey, NodeOutcome};
 use lockkeeper::server::config::GroupConfig;
-use lockkeeper::server::locking::End;
+use lockkeeper::server::locking::AcquireResult;
 
-use crate::support::eventually_is;
-use crate::support::ours::{Held, take};
+use crate::support::locking::{AcquiredLock, acquire};
 use crate::support::proxy::{ProxiedNodes, Proxy};
 use crate::support::redis_nodes::{PERSISTENT, RedisNodes, TestGroup};
+use crate::support::wait_until;
 
-/// Longer than any test waits: what goes away does not do so by itself.
+/// Longer than any test takes, so that no lock expires by itself.
 const TTL: Duration = Duration::from_secs(60);
 
-/// How much longer than its limit something may take: 200 times what an acquire takes on an idle machine, and still less
-/// than the limit, so that paying it twice is noticed.
+/// The tolerance on top of a time limit: 200 times the duration of an acquire on an idle machine,
+/// and still less than the limit itself, so that a test detects when the limit is spent twice.
 const SLACK: Duration = Duration::from_millis(350);
 
-/// Long enough for what should work.
-const WITH_PATIENCE: Duration = Duration::from_secs(10);
+/// The wait time of acquires that must succeed.
+const MAX_WAIT: Duration = Duration::from_secs(10);
 
-const ONCE: Duration = Duration::ZERO;
+const NO_WAIT: Duration = Duration::ZERO;
 
-struct Rig {
-    net: ProxiedNodes,
+struct Fixture {
+    nodes: ProxiedNodes,
     group: TestGroup,
     key: LockKey,
 }
 
-impl Rig {
+impl Fixture {
     async fn start() -> Self {
-        let net = RedisNodes::proxied(5).await;
-        let mut config = net.config();
-        // Servers that were dead here come back to vote at once: they had nothing to forget.
+        let nodes = RedisNodes::proxied(5).await;
+        let mut config = nodes.config();
+        // A restarted server votes at once: it had no data to lose.
         config.locking.delayed_restart = false;
         let group = TestGroup::start(config);
-        group.is_up().await;
-        Self::of(net, group)
+        group.wait_until_up().await;
+        Self::new(nodes, group)
     }
 
-    /// No node is ever too slow for it.
-    async fn patient() -> Self {
-        let net = RedisNodes::proxied(5).await;
-        let mut config = net.config();
+    /// Like `start`, with a command timeout that no node reaches.
+    async fn start_without_timeouts() -> Self {
+        let nodes = RedisNodes::proxied(5).await;
+        let mut config = nodes.config();
         config.command_timeout = TTL;
         let group = TestGroup::start(config);
-        group.is_up().await;
-        Self::of(net, group)
+        group.wait_until_up().await;
+        Self::new(nodes, group)
     }
 
-    fn of(net: ProxiedNodes, group: TestGroup) -> Self {
+    fn new(nodes: ProxiedNodes, group: TestGroup) -> Self {
         let key = "lock:a".into();
-        Self { net, group, key }
+        Self { nodes, group, key }
     }
 
-    async fn take(&self, wait: Duration) -> Result<Held, End> {
-        take(&self.group, &self.key, "us", TTL, wait).await
+    async fn acquire_with_wait(&self, wait: Duration) -> Result<AcquiredLock, AcquireResult> {
+        acquire(&self.group, &self.key, "owner-a", TTL, wait).await
     }
 
-    /// Which nodes have the key: asked directly, not through the proxies.
-    async fn have_it(&self, nodes: std::ops::Range<usize>) -> Vec<bool> {
-        let values = self.net.nodes.values(nodes, &self.key).await;
+    /// Whether each node has the key, read directly and not through the proxies.
+    async fn nodes_with_key(&self, nodes: std::ops::Range<usize>) -> Vec<bool> {
+        let values = self.nodes.nodes.values(nodes, &self.key).await;
         values.iter().map(Option::is_some).collect()
     }
 
-    async fn eventually_nobody_has_it(&self) {
-        eventually_is("no node has the key", async || {
-            self.have_it(0..5).await == [false; 5]
+    async fn wait_until_no_node_has_key(&self) {
+        wait_until("no node has the key", async || {
+            self.nodes_with_key(0..5).await == [false; 5]
         })
         .await;
     }
 
     fn proxies(&self, nodes: std::ops::Range<usize>) -> &[Proxy] {
-        &self.net.proxies[nodes]
+        &self.nodes.proxies[nodes]
     }
 
     fn heal(&self) {
-        self.net.proxies.iter().for_each(Proxy::heal);
+        self.nodes.proxies.iter().for_each(Proxy::heal);
     }
 }
 
-/// Tries up to three times whether it can be done in that time. A machine that is busy with something else is slow now
-/// and then, code that waits too long is so every time.
-async fn within(limit: Duration, trial: impl AsyncFn() -> Duration) {
-    let mut took = Vec::new();
-    while took.len() < 3 {
-        let once = trial().await;
-        if once < limit {
+/// Asserts that one of three trials takes less than the limit. A busy machine is slow only now and
+/// then, but code that waits too long is slow every time.
+async fn assert_within(limit: Duration, trial: impl AsyncFn() -> Duration) {
+    let mut durations = Vec::new();
+    while durations.len() < 3 {
+        let duration = trial().await;
+        if duration < limit {
             return;
         }
-        took.push(once);
+        durations.push(duration);
     }
-    panic!("more than {limit:?}: {took:?}");
+    panic!("more than {limit:?}: {durations:?}");
 }
 
 #[tokio::test]
-async fn two_dead_nodes_cost_nothing() {
-    within(SLACK, async || {
-        let mut rig = Rig::start().await;
-        rig.net.nodes.0[3].kill().await;
-        rig.net.nodes.0[4].kill().await;
-        let began = Instant::now();
-        let held = rig.take(WITH_PATIENCE).await.unwrap();
-        let took = began.elapsed();
-        held.release(&rig.group).await;
-        eventually_is("the survivors do not have it", async || {
-            rig.have_it(0..3).await == [false; 3]
+async fn two_dead_nodes_do_not_delay_an_acquire() {
+    assert_within(SLACK, async || {
+        let mut fixture = Fixture::start().await;
+        fixture.nodes.nodes.0[3].kill().await;
+        fixture.nodes.nodes.0[4].kill().await;
+        let started = Instant::now();
+        let held = fixture.acquire_with_wait(MAX_WAIT).await.unwrap();
+        let elapsed = started.elapsed();
+        held.release(&fixture.group).await;
+        wait_until("no surviving node has the key", async || {
+            fixture.nodes_with_key(0..3).await == [false; 3]
         })
         .await;
-        took
+        elapsed
     })
     .await;
 }
 
 #[tokio::test]
-async fn two_hanging_nodes_cost_their_time_limit_at_most_once() {
-    let limit = GroupConfig::new("orders", []).limit_per_node(TTL);
-    within(limit + SLACK, async || {
-        let rig = Rig::start().await;
-        rig.proxies(3..5).iter().for_each(Proxy::blackhole);
-        let began = Instant::now();
+async fn two_hanging_nodes_delay_acquires_by_one_node_timeout_at_most() {
+    let limit = GroupConfig::new("orders", []).node_timeout(TTL);
+    assert_within(limit + SLACK, async || {
+        let fixture = Fixture::start().await;
+        fixture.proxies(3..5).iter().for_each(Proxy::blackhole);
+        let started = Instant::now();
         let mut held = Vec::new();
         for lock in ["lock:a", "lock:b", "lock:c"] {
             held.push(
-                take(&rig.group, &lock.into(), "us", TTL, WITH_PATIENCE)
+                acquire(&fixture.group, &lock.into(), "owner-a", TTL, MAX_WAIT)
                     .await
                     .unwrap(),
             );
-            eprintln!("two of five hang: lock after {:?}", began.elapsed());
+            eprintln!("two of five hang: lock after {:?}", started.elapsed());
         }
-        let took = began.elapsed();
+        let elapsed = started.elapsed();
         for held in held {
-            held.release(&rig.group).await;
+            held.release(&fixture.group).await;
         }
-        rig.eventually_nobody_has_it().await;
-        took
+        fixture.wait_until_no_node_has_key().await;
+        elapsed
     })
     .await;
 }
 
 #[tokio::test]
-async fn three_dead_nodes_are_no_quorum_at_once_and_the_survivors_have_nothing() {
-    within(SLACK, async || {
-        let mut rig = Rig::start().await;
-        for node in &mut rig.net.nodes.0[2..] {
+async fn without_three_nodes_an_acquire_fails_at_once_and_leaves_no_key() {
+    assert_within(SLACK, async || {
+        let mut fixture = Fixture::start().await;
+        for node in &mut fixture.nodes.nodes.0[2..] {
             node.kill().await;
         }
-        let began = Instant::now();
-        assert_eq!(rig.take(ONCE).await.err(), Some(End::NoQuorum));
-        let took = began.elapsed();
-        assert_eq!(rig.have_it(0..2).await, [false; 2]);
-        took
+        let started = Instant::now();
+        assert_eq!(
+            fixture.acquire_with_wait(NO_WAIT).await.err(),
+            Some(AcquireResult::NoQuorum)
+        );
+        let elapsed = started.elapsed();
+        assert_eq!(fixture.nodes_with_key(0..2).await, [false; 2]);
+        elapsed
     })
     .await;
 }
 
 #[tokio::test]
-async fn three_hanging_nodes_are_no_quorum_within_two_limits_and_no_node_has_anything() {
-    let limit = GroupConfig::new("orders", []).limit_per_node(TTL);
-    within(2 * limit + SLACK, async || {
-        let rig = Rig::start().await;
-        rig.proxies(2..5).iter().for_each(Proxy::blackhole);
-        let began = Instant::now();
-        assert_eq!(rig.take(ONCE).await.err(), Some(End::NoQuorum));
-        let took = began.elapsed();
-        eprintln!("three of five hang: {took:?} at a limit of {limit:?}");
-        assert_eq!(rig.have_it(0..5).await, [false; 5]);
-        took
+async fn with_three_hanging_nodes_an_acquire_fails_within_two_timeouts_and_leaves_no_key() {
+    let limit = GroupConfig::new("orders", []).node_timeout(TTL);
+    assert_within(2 * limit + SLACK, async || {
+        let fixture = Fixture::start().await;
+        fixture.proxies(2..5).iter().for_each(Proxy::blackhole);
+        let started = Instant::now();
+        assert_eq!(
+            fixture.acquire_with_wait(NO_WAIT).await.err(),
+            Some(AcquireResult::NoQuorum)
+        );
+        let elapsed = started.elapsed();
+        eprintln!("three of five hang: {elapsed:?} at a limit of {limit:?}");
+        assert_eq!(fixture.nodes_with_key(0..5).await, [false; 5]);
+        elapsed
     })
     .await;
 }
 
 #[tokio::test]
-async fn what_three_stopped_nodes_take_when_they_go_on_is_cleared_away() {
-    let rig = Rig::start().await;
-    for node in &rig.net.nodes.0[2..] {
-        node.stop().await;
+async fn a_lock_that_three_paused_nodes_set_after_resuming_is_rolled_back() {
+    let fixture = Fixture::start().await;
+    for node in &fixture.nodes.nodes.0[2..] {
+        node.pause().await;
     }
-    assert_eq!(rig.take(ONCE).await.err(), Some(End::NoQuorum));
-    assert_eq!(rig.have_it(0..2).await, [false; 2]);
-    for node in &rig.net.nodes.0[2..] {
-        node.go_on().await;
+    assert_eq!(
+        fixture.acquire_with_wait(NO_WAIT).await.err(),
+        Some(AcquireResult::NoQuorum)
+    );
+    assert_eq!(fixture.nodes_with_key(0..2).await, [false; 2]);
+    for node in &fixture.nodes.nodes.0[2..] {
+        node.resume().await;
     }
-    rig.eventually_nobody_has_it().await;
+    fixture.wait_until_no_node_has_key().await;
 }
 
 #[tokio::test]
-async fn what_nodes_took_whose_answers_were_lost_is_cleared_away() {
-    let mut rig = Rig::start().await;
-    rig.net.nodes.0[2].kill().await;
-    rig.proxies(3..5).iter().for_each(Proxy::lose_answers);
-    assert_eq!(rig.take(ONCE).await.err(), Some(End::NoQuorum));
-    assert_eq!(rig.have_it(0..2).await, [false; 2]);
-    assert_eq!(rig.have_it(3..5).await, [true; 2], "they were asked");
-    rig.heal();
-    rig.net.nodes.0[2].restart().await;
-    rig.eventually_nobody_has_it().await;
+async fn a_lock_on_nodes_whose_replies_were_lost_is_rolled_back() {
+    let mut fixture = Fixture::start().await;
+    fixture.nodes.nodes.0[2].kill().await;
+    fixture.proxies(3..5).iter().for_each(Proxy::drop_replies);
+    assert_eq!(
+        fixture.acquire_with_wait(NO_WAIT).await.err(),
+        Some(AcquireResult::NoQuorum)
+    );
+    assert_eq!(fixture.nodes_with_key(0..2).await, [false; 2]);
+    assert_eq!(
+        fixture.nodes_with_key(3..5).await,
+        [true; 2],
+        "the requests arrived"
+    );
+    fixture.heal();
+    fixture.nodes.nodes.0[2].restart().await;
+    fixture.wait_until_no_node_has_key().await;
 }
 
 #[tokio::test]
-async fn a_node_that_wrote_everything_down_votes_again_as_soon_as_it_is_back() {
+async fn a_persistent_node_votes_again_as_soon_as_it_has_restarted() {
     let mut nodes = RedisNodes::start_with(5, &PERSISTENT).await;
     let group = nodes.group().await;
     assert!(group.config.locking.delayed_restart);
@@ -209,138 +225,165 @@ async fn a_node_that_wrote_everything_down_votes_again_as_soon_as_it_is_back() {
         nodes.0[n].kill().await;
     }
     let key = LockKey::from("lock:a");
-    let held = take(&group, &key, "us", TTL, WITH_PATIENCE).await.unwrap();
+    let held = acquire(&group, &key, "owner-a", TTL, MAX_WAIT)
+        .await
+        .unwrap();
     nodes.0[2].restart().await;
-    assert!(nodes.get(2, key.as_bytes()).await.is_some(), "it remembers");
-    assert!(take(&group, &key, "them", TTL, ONCE).await.is_err());
-    eventually_is("it can be called again", async || {
-        let acts = held.release(&group).await;
-        matches!(acts[2].outcome, ActOutcome::Released | ActOutcome::NotHeld)
+    assert!(
+        nodes.get(2, key.as_bytes()).await.is_some(),
+        "the key survived the restart"
+    );
+    assert!(
+        acquire(&group, &key, "owner-b", TTL, NO_WAIT)
+            .await
+            .is_err()
+    );
+    wait_until("the node accepts calls again", async || {
+        let outcomes = held.release(&group).await;
+        matches!(
+            outcomes[2].outcome,
+            NodeOutcome::Released | NodeOutcome::NotHeld
+        )
     })
     .await;
-    take(&group, &key, "them", TTL, WITH_PATIENCE)
+    acquire(&group, &key, "owner-b", TTL, MAX_WAIT)
         .await
         .unwrap();
 }
 
 #[tokio::test]
-async fn one_who_hangs_up_before_the_answers_leaves_nothing_behind() {
-    let rig = Arc::new(Rig::patient().await);
-    rig.proxies(2..5).iter().for_each(Proxy::lose_answers);
-    let asking = tokio::spawn({
-        let rig = Arc::clone(&rig);
-        async move { rig.take(ONCE).await.is_ok() }
+async fn an_acquire_cancelled_before_the_replies_is_rolled_back() {
+    let fixture = Arc::new(Fixture::start_without_timeouts().await);
+    fixture.proxies(2..5).iter().for_each(Proxy::drop_replies);
+    let acquiring = tokio::spawn({
+        let fixture = Arc::clone(&fixture);
+        async move { fixture.acquire_with_wait(NO_WAIT).await.is_ok() }
     });
-    eventually_is("all nodes have it", async || {
-        rig.have_it(0..5).await == [true; 5]
+    wait_until("all nodes have the key", async || {
+        fixture.nodes_with_key(0..5).await == [true; 5]
     })
     .await;
-    asking.abort();
-    assert!(asking.await.unwrap_err().is_cancelled());
-    rig.heal();
-    rig.eventually_nobody_has_it().await;
+    acquiring.abort();
+    assert!(acquiring.await.unwrap_err().is_cancelled());
+    fixture.heal();
+    fixture.wait_until_no_node_has_key().await;
 }
 
 #[tokio::test]
-async fn one_who_hangs_up_while_waiting_never_gets_it() {
-    let rig = Arc::new(Rig::start().await);
-    let held = rig.take(WITH_PATIENCE).await.unwrap();
+async fn an_acquire_cancelled_while_waiting_never_takes_the_lock() {
+    let fixture = Arc::new(Fixture::start().await);
+    let held = fixture.acquire_with_wait(MAX_WAIT).await.unwrap();
     let waiting = tokio::spawn({
-        let rig = Arc::clone(&rig);
-        async move { rig.take(TTL).await.is_ok() }
+        let fixture = Arc::clone(&fixture);
+        async move { fixture.acquire_with_wait(TTL).await.is_ok() }
     });
-    // Slow enough to be in the middle of a try.
-    rig.proxies(0..5)
+    // Slow enough that the cancellation hits an attempt in progress.
+    fixture
+        .proxies(0..5)
         .iter()
         .for_each(|proxy| proxy.delay(Duration::from_millis(100)));
     tokio::task::yield_now().await;
     waiting.abort();
     assert!(waiting.await.unwrap_err().is_cancelled());
-    held.release(&rig.group).await;
-    rig.heal();
-    rig.eventually_nobody_has_it().await;
-    // What the one who went away had under way may still arrive; it does not stay.
-    let next = rig.take(WITH_PATIENCE).await;
+    held.release(&fixture.group).await;
+    fixture.heal();
+    fixture.wait_until_no_node_has_key().await;
+    // Requests of the cancelled acquire may still arrive, but must be rolled back.
+    let next = fixture.acquire_with_wait(MAX_WAIT).await;
     assert!(next.is_ok_and(|held| Instant::now() < held.valid_until));
 }
 
 #[tokio::test]
-async fn with_a_short_lease_two_hanging_nodes_cost_their_time_limit_at_most_once() {
-    // A node may take less for it than for a look: then it does not count as down at once.
+async fn with_a_short_lease_two_hanging_nodes_delay_acquires_by_one_node_timeout_at_most() {
+    // With this lease the node timeout is below the command timeout, so one timeout does not mark a
+    // node as down.
     let ttl = Duration::from_secs(9);
-    let limit = GroupConfig::new("orders", []).limit_per_node(ttl);
-    within(limit + SLACK, async || {
-        let rig = Rig::start().await;
-        rig.proxies(3..5).iter().for_each(Proxy::blackhole);
-        let began = Instant::now();
+    let limit = GroupConfig::new("orders", []).node_timeout(ttl);
+    assert_within(limit + SLACK, async || {
+        let fixture = Fixture::start().await;
+        fixture.proxies(3..5).iter().for_each(Proxy::blackhole);
+        let started = Instant::now();
         for lock in ["lock:a", "lock:b", "lock:c"] {
-            take(&rig.group, &lock.into(), "us", ttl, WITH_PATIENCE)
+            acquire(&fixture.group, &lock.into(), "owner-a", ttl, MAX_WAIT)
                 .await
                 .unwrap();
-            eprintln!("two of five hang: {lock} after {:?}", began.elapsed());
+            eprintln!("two of five hang: {lock} after {:?}", started.elapsed());
         }
-        began.elapsed()
+        started.elapsed()
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_release_reaches_nodes_whose_answers_were_lost() {
-    let rig = Rig::start().await;
-    rig.proxies(3..5).iter().for_each(Proxy::lose_answers);
-    let held = rig.take(WITH_PATIENCE).await.unwrap();
-    eventually_is("all nodes have it", async || {
-        rig.have_it(0..5).await == [true; 5]
+async fn a_release_reaches_nodes_whose_replies_were_lost() {
+    let fixture = Fixture::start().await;
+    fixture.proxies(3..5).iter().for_each(Proxy::drop_replies);
+    let held = fixture.acquire_with_wait(MAX_WAIT).await.unwrap();
+    wait_until("all nodes have the key", async || {
+        fixture.nodes_with_key(0..5).await == [true; 5]
     })
     .await;
-    let acts = held.release(&rig.group).await;
+    let outcomes = held.release(&fixture.group).await;
     assert!(
-        acts[..3]
+        outcomes[..3]
             .iter()
-            .all(|act| act.outcome == ActOutcome::Released),
-        "{acts:?}"
+            .all(|node| node.outcome == NodeOutcome::Released),
+        "{outcomes:?}"
     );
-    rig.heal();
-    rig.eventually_nobody_has_it().await;
+    fixture.heal();
+    fixture.wait_until_no_node_has_key().await;
 }
 
 #[tokio::test]
-async fn a_release_that_arrives_late_does_not_take_away_what_a_later_try_was_given() {
-    let mut rig = Rig::start().await;
-    // From now on the nodes know the scripts.
-    rig.take(WITH_PATIENCE)
+async fn a_delayed_release_does_not_release_the_lock_of_a_later_attempt() {
+    let mut fixture = Fixture::start().await;
+    // Loads the scripts on the nodes.
+    fixture
+        .acquire_with_wait(MAX_WAIT)
         .await
         .unwrap()
-        .release(&rig.group)
+        .release(&fixture.group)
         .await;
-    for node in &mut rig.net.nodes.0[2..] {
+    for node in &mut fixture.nodes.nodes.0[2..] {
         node.kill().await;
     }
-    // Slow, so that there is time between the first try and the release that follows it.
-    rig.proxies(0..2)
+    // Delayed, so that there is time between the first attempt and the release that follows it.
+    fixture
+        .proxies(0..2)
         .iter()
         .for_each(|proxy| proxy.delay(Duration::from_millis(100)));
-    let group = Arc::clone(&rig.group);
-    let key = rig.key.clone();
-    let waiting = tokio::spawn(async move { take(&group, &key, "us", TTL, TTL).await });
-    eventually_is("two nodes have it", async || {
-        rig.have_it(0..2).await == [true; 2]
+    let group = Arc::clone(&fixture.group);
+    let key = fixture.key.clone();
+    let waiting = tokio::spawn(async move { acquire(&group, &key, "owner-a", TTL, TTL).await });
+    wait_until("two nodes have the key", async || {
+        fixture.nodes_with_key(0..2).await == [true; 2]
     })
     .await;
-    for proxy in rig.proxies(0..2) {
-        proxy.hold_back();
+    for proxy in fixture.proxies(0..2) {
+        proxy.hold_requests();
         proxy.delay(Duration::ZERO);
     }
-    rig.net.nodes.0[2].restart().await;
+    fixture.nodes.nodes.0[2].restart().await;
     let held = waiting.await.unwrap().ok().unwrap();
-    assert_eq!(rig.have_it(0..3).await, [true; 3]);
+    assert_eq!(fixture.nodes_with_key(0..3).await, [true; 3]);
 
-    rig.heal();
-    rig.net.nodes.0[3].restart().await;
-    rig.group
-        .node_is(3, |view| view.state == lockkeeper::domain::NodeState::Up)
+    fixture.heal();
+    fixture.nodes.nodes.0[3].restart().await;
+    fixture
+        .group
+        .wait_for_node(3, |view| view.state == lockkeeper::domain::NodeState::Up)
         .await;
-    let another = take(&rig.group, &rig.key, "them", TTL, Duration::from_secs(2)).await;
-    assert!(matches!(another, Err(End::Taken { .. } | End::NoQuorum)));
+    let another = acquire(
+        &fixture.group,
+        &fixture.key,
+        "owner-b",
+        TTL,
+        Duration::from_secs(2),
+    )
+    .await;
+    assert!(matches!(
+        another,
+        Err(AcquireResult::HeldByOther { .. } | AcquireResult::NoQuorum)
+    ));
     assert!(Instant::now() < held.valid_until);
 }

@@ -1,4 +1,4 @@
-//! The recognisers against what real libraries write into a real server.
+//! Format detection of locks that real libraries write to a real server.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,38 +7,38 @@ use std::time::Duration;
 
 use lockkeeper::domain::{Confidence, Format, LockKey, Mode};
 use lockkeeper::server::clock::Clock;
-use lockkeeper::server::formats::{Recognised, recognise};
+use lockkeeper::server::formats::{DetectedLock, detect};
 
 use crate::support::programs::{self, node, python};
 use crate::support::redis_nodes::{RedisNodes, TestGroup};
 
 #[tokio::test]
-async fn redis_py_locks_name_their_host_and_time() {
+async fn redis_py_tokens_contain_host_and_time() {
     let server = Server::start().await;
-    let before = Clock::real().now();
+    let before = Clock::system().now();
     let tokens = run(&python(), "redis_py.py", &[&server.port()]);
     assert_eq!(tokens.len(), 3);
     for (key, token) in tokens {
-        let lock = server.recognise(&key).await;
+        let lock = server.detect_lock(&key).await;
         assert_eq!(
             (lock.format, lock.owners[0].bytes.expose()),
             (Format::RedisPy, token.as_bytes())
         );
-        let claimed = lock.claimed_at.unwrap();
+        let claimed_at = lock.claimed_at.unwrap();
         assert!(
-            claimed.millis_since(before) > -1000,
-            "{key}: {claimed} is before {before}"
+            claimed_at.millis_since(before) > -1000,
+            "{key}: {claimed_at} is before {before}"
         );
         assert!(
-            claimed <= Clock::real().now().plus_millis(1000),
-            "{key}: {claimed} is yet to come"
+            claimed_at <= Clock::system().now().plus_millis(1000),
+            "{key}: {claimed_at} is in the future"
         );
         assert_eq!(lock.lease.expires_at().is_some(), key != "nightly");
     }
 }
 
 #[tokio::test]
-async fn both_versions_of_node_redlock_write_alike() {
+async fn both_versions_of_node_redlock_write_the_same_format() {
     for package in ["redlock", "redlock4"] {
         let server = Server::start().await;
         let tokens = run(
@@ -48,7 +48,7 @@ async fn both_versions_of_node_redlock_write_alike() {
         );
         assert_eq!(tokens.len(), 2);
         for (key, token) in tokens {
-            let lock = server.recognise(&key).await;
+            let lock = server.detect_lock(&key).await;
             assert_eq!(
                 (lock.format, lock.owners[0].bytes.expose()),
                 (Format::NodeRedlock, token.as_bytes())
@@ -59,37 +59,37 @@ async fn both_versions_of_node_redlock_write_alike() {
 }
 
 #[tokio::test]
-async fn node_redisson_writes_a_hash_that_counts() {
+async fn node_redisson_writes_a_hash_with_a_hold_count() {
     let server = Server::start().await;
     let fields = run(
         &node("node-redisson"),
         "node_redisson.mjs",
         &[&server.port()],
     );
-    let lock = server.recognise("order:42").await;
+    let lock = server.detect_lock("order:42").await;
     assert_eq!((lock.format, lock.owners.len()), (Format::Redisson, 1));
     assert_eq!(lock.owners[0].bytes.expose(), fields["order:42"].as_bytes());
-    assert_eq!(lock.owners[0].owner.holds, Some(2));
+    assert_eq!(lock.owners[0].owner.hold_count, Some(2));
     assert!(lock.lease.expires_at().is_some());
 }
 
 #[tokio::test]
-async fn rslock_writes_bytes_that_are_no_text() {
+async fn rslock_writes_binary_tokens() {
     let server = Server::start().await;
     let manager = rslock::LockManager::new(vec![format!("redis://127.0.0.1:{}/", server.port())]);
-    let taken = manager
+    let acquired = manager
         .acquire_no_guard("payouts", Duration::from_secs(30))
         .await
         .unwrap();
-    let lock = server.recognise("payouts").await;
+    let lock = server.detect_lock("payouts").await;
     assert_eq!(
         (lock.format, lock.owners[0].bytes.expose()),
-        (Format::Rslock, taken.val.as_slice())
+        (Format::Rslock, acquired.val.as_slice())
     );
 }
 
 #[tokio::test]
-async fn each_library_around_redis_py_is_known_by_name() {
+async fn each_python_library_is_detected() {
     let server = Server::start().await;
     let tokens = run(
         &programs::python_with_lock_clients(),
@@ -113,11 +113,15 @@ async fn each_library_around_redis_py_is_known_by_name() {
             .eq(expected.map(|row| row.0))
     );
     for (key, format, confidence) in expected {
-        let lock = server.recognise(key).await;
-        // One in sixteen of redlock-py's tokens could be bsm/redislock's.
-        let is_either = lock.format == Format::Redislock && format == Format::RedlockPy;
-        assert!(lock.format == format || is_either, "{key}: {}", lock.format);
-        assert!(lock.confidence == confidence || is_either, "{key}");
+        let lock = server.detect_lock(key).await;
+        // One in sixteen tokens of redlock-py has the shape of a bsm/redislock token.
+        let is_ambiguous = lock.format == Format::Redislock && format == Format::RedlockPy;
+        assert!(
+            lock.format == format || is_ambiguous,
+            "{key}: {}",
+            lock.format
+        );
+        assert!(lock.confidence == confidence || is_ambiguous, "{key}");
         let bytes = lock.owners[0].bytes.expose();
         let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(hex, tokens[key], "{key}");
@@ -125,38 +129,38 @@ async fn each_library_around_redis_py_is_known_by_name() {
 }
 
 #[tokio::test]
-async fn a_worker_that_has_a_job_is_told_from_a_lock() {
+async fn the_job_locks_of_bull_workers_are_detected() {
     for (package, format) in [("bullmq", Format::Bullmq), ("bull", Format::Bull)] {
         let server = Server::start().await;
         let tokens = run(&node(package), "bull.mjs", &[&server.port(), package]);
         let (key, token) = tokens.first_key_value().unwrap();
-        let lock = server.recognise(key).await;
+        let lock = server.detect_lock(key).await;
         assert_eq!(
             (lock.format, lock.confidence, lock.owners[0].bytes.expose()),
             (format, Confidence::Sure, token.as_bytes())
         );
         let label = format!("worker {}", &token[..8]);
         assert_eq!(lock.owners[0].owner.label, Some(label));
-        // Marks of time beside it are no locks.
-        assert_eq!(server.seen("bull:mail:stalled-check").await, None);
+        // The timestamps next to a job lock are not locks.
+        assert_eq!(server.try_detect("bull:mail:stalled-check").await, None);
     }
 }
 
 #[tokio::test]
-async fn redis_semaphore_shows_every_owner_of_permits() {
+async fn redis_semaphore_reports_every_owner_of_permits() {
     let server = Server::start().await;
     let tokens = run(
         &node("redis-semaphore"),
         "redis_semaphore.mjs",
         &[&server.port()],
     );
-    let mutex = server.recognise("mutex:report").await;
+    let mutex = server.detect_lock("mutex:report").await;
     assert_eq!(mutex.format, Format::RedisSemaphore);
     assert_eq!(
         mutex.owners[0].bytes.expose(),
         tokens["mutex:report"].as_bytes()
     );
-    let permits = server.recognise("semaphore:gpu").await;
+    let permits = server.detect_lock("semaphore:gpu").await;
     assert_eq!(
         (permits.format, permits.mode),
         (Format::RedisSemaphore, Mode::Shared)
@@ -164,21 +168,21 @@ async fn redis_semaphore_shows_every_owner_of_permits() {
     let owners: Vec<(String, Option<u32>)> = permits
         .owners
         .iter()
-        .map(|seen| {
-            let id = String::from_utf8(seen.bytes.expose().to_vec()).unwrap();
-            (id, seen.owner.holds)
+        .map(|owner| {
+            let id = String::from_utf8(owner.bytes.expose().to_vec()).unwrap();
+            (id, owner.owner.hold_count)
         })
         .collect();
-    let (one, two) = tokens["semaphore:gpu"].split_once(',').unwrap();
-    for expected in [(one.to_owned(), None), (two.to_owned(), Some(2))] {
+    let (first, second) = tokens["semaphore:gpu"].split_once(',').unwrap();
+    for expected in [(first.to_owned(), None), (second.to_owned(), Some(2))] {
         assert!(owners.contains(&expected), "{expected:?} in {owners:?}");
     }
     assert_eq!(owners.len(), 2);
 }
 
-/// Runs a client, which prints names and tokens, to its end.
-fn run(program: &Path, script: &str, arguments: &[&str]) -> BTreeMap<String, String> {
-    let script = programs::script(script);
+/// Runs a client script to completion and parses the keys and tokens that it prints.
+pub fn run(program: &Path, script: &str, arguments: &[&str]) -> BTreeMap<String, String> {
+    let script = programs::client_script(script);
     let output = Command::new(program)
         .arg(&script)
         .args(arguments)
@@ -204,7 +208,7 @@ fn run(program: &Path, script: &str, arguments: &[&str]) -> BTreeMap<String, Str
         .collect()
 }
 
-/// One real server, seen the way the console sees it.
+/// A real server and a group that observes it.
 struct Server {
     nodes: RedisNodes,
     group: TestGroup,
@@ -221,14 +225,14 @@ impl Server {
         self.nodes.0[0].port().to_string()
     }
 
-    async fn recognise(&self, key: &str) -> Recognised {
-        let lock = self.seen(key).await;
+    async fn detect_lock(&self, key: &str) -> DetectedLock {
+        let lock = self.try_detect(key).await;
         lock.unwrap_or_else(|| panic!("{key} is not recognised"))
     }
 
-    /// What the key is taken for.
-    async fn seen(&self, key: &str) -> Option<Recognised> {
-        let sighting = self.group.sighting(&LockKey::from(key)).await.unwrap();
-        recognise(&sighting, false)
+    /// The lock detected at the key, if any.
+    async fn try_detect(&self, key: &str) -> Option<DetectedLock> {
+        let key_state = self.group.key_state(&LockKey::from(key)).await.unwrap();
+        detect(&key_state, false)
     }
 }

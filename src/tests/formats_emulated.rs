@@ -1,21 +1,22 @@
-//! Libraries that do not install here: what they write, by the catalogue, as plain commands on a real server.
+//! Format detection for libraries that the tests do not install: the commands that they send, from
+//! the format catalogue, run on a real server.
 
 use lockkeeper::domain::LockKey;
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::RedisUrl;
-use lockkeeper::server::formats::{Recognised, recognise};
+use lockkeeper::server::formats::{DetectedLock, detect};
 use redis::aio::MultiplexedConnection;
 
 use crate::support::redis_nodes::{RedisNodes, TestGroup};
 
-pub const ONE: &str = "6d1f0c3e-6a37-4ae6-9d0e-0f5c4a3cfe05";
-const TWO: &str = "9d0e0f5c-4a3c-4e05-8d1f-0c3e6a374ae6";
-pub const MACHINE: &str = "BILLING-1_812_9f86d081884c7d659a2feaa0c55ad015";
-pub const OTHER_MACHINE: &str = "billing-2_7_0f86d081884c7d659a2feaa0c55ad016";
+pub const UUID_1: &str = "6d1f0c3e-6a37-4ae6-9d0e-0f5c4a3cfe05";
+const UUID_2: &str = "9d0e0f5c-4a3c-4e05-8d1f-0c3e6a374ae6";
+pub const MADELSON_1: &str = "BILLING-1_812_9f86d081884c7d659a2feaa0c55ad015";
+pub const MADELSON_2: &str = "billing-2_7_0f86d081884c7d659a2feaa0c55ad016";
 const SYMFONY: &str = "+0pPqo4fvBN2gxKEEwYq9xB6mZyD5bO2dJtB1nKzq4w=";
 const VALUE: &str = "Zb1kM5c0P7mJr8xw3uVYHQ";
 
-/// A server on which a library's commands are written out.
+/// A server that receives the commands of a library.
 pub struct Emulator {
     client: MultiplexedConnection,
     pub group: TestGroup,
@@ -29,24 +30,24 @@ impl Emulator {
         Self {
             client: nodes.0[0].client().await,
             group: nodes.group().await,
-            now: Clock::real().now().millis(),
+            now: Clock::system().now().millis(),
             nodes,
         }
     }
 
-    /// Where the server is.
+    /// The URL of the server.
     pub fn url(&self) -> RedisUrl {
         self.nodes.0[0].url()
     }
 
-    /// Runs commands, one per line; `@9000` is the moment in so many milliseconds.
+    /// Runs commands, one per line; `@9000` is a timestamp 9000 ms from now.
     pub async fn run(&mut self, lines: &str) {
         for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
             let words: Vec<String> = line.split(' ').map(|word| self.word(word)).collect();
             let mut command = redis::cmd(&words[0]);
             command.arg(&words[1..]);
-            let answer: redis::Value = command.query_async(&mut self.client).await.unwrap();
-            assert_ne!(answer, redis::Value::Nil, "{line}");
+            let reply: redis::Value = command.query_async(&mut self.client).await.unwrap();
+            assert_ne!(reply, redis::Value::Nil, "{line}");
         }
     }
 
@@ -57,17 +58,18 @@ impl Emulator {
         }
     }
 
-    async fn seen(&self, key: &str) -> Option<Recognised> {
-        let sighting = self.group.sighting(&LockKey::from(key)).await?;
-        recognise(&sighting, false)
+    async fn try_detect(&self, key: &str) -> Option<DetectedLock> {
+        let key_state = self.group.key_state(&LockKey::from(key)).await?;
+        detect(&key_state, false)
     }
 
-    /// Runs commands and says what became of the key: format, confidence, mode and the owners' labels.
-    async fn told(&mut self, key: &str, lines: &str) -> String {
+    /// Runs commands and describes the detected lock: format, confidence, mode and the labels of
+    /// its owners.
+    async fn describe_after(&mut self, key: &str, lines: &str) -> String {
         self.run(lines).await;
-        let lock = self.seen(key).await;
+        let lock = self.try_detect(key).await;
         let lock = lock.unwrap_or_else(|| panic!("{key} is not recognised"));
-        let labels = lock.owners.into_iter().map(|seen| seen.owner.label);
+        let labels = lock.owners.into_iter().map(|owner| owner.owner.label);
         let labels: Vec<String> = labels
             .map(|label| label.unwrap_or_else(|| "-".into()))
             .collect();
@@ -80,23 +82,23 @@ impl Emulator {
     }
 }
 
-/// Commands, the key that is looked at after them, and what it is taken for.
+/// Commands, the key to inspect after them, and the description of the detected lock.
 const LAYOUTS: &str = "
-HSET plain ONE:87 1 | PEXPIRE plain 30000
+HSET plain UUID_1:87 1 | PEXPIRE plain 30000
     => plain => redisson Sure Exclusive 6d1f0c3e thread 87
-HSET fair ONE:87 1 | PEXPIRE fair 30000 | RPUSH redisson_lock_queue:{fair} TWO:1 TWO:2 | ZADD redisson_lock_timeout:{fair} @-5 TWO:1 @90000 TWO:2
+HSET fair UUID_1:87 1 | PEXPIRE fair 30000 | RPUSH redisson_lock_queue:{fair} UUID_2:1 UUID_2:2 | ZADD redisson_lock_timeout:{fair} @-5 UUID_2:1 @90000 UUID_2:2
     => fair => redisson-fair Sure Exclusive 6d1f0c3e thread 87
-HSET fenced ONE:87 1 | PEXPIRE fenced 30000 | INCR redisson_lock_token:{fenced}
+HSET fenced UUID_1:87 1 | PEXPIRE fenced 30000 | INCR redisson_lock_token:{fenced}
     => fenced => redisson-fenced Sure Exclusive 6d1f0c3e thread 87
-HSET rw mode read ONE:87 1 TWO:3 2 | SET {rw}:ONE:87:rwlock_timeout:1 1 PX 30000 | PEXPIRE rw 30000
+HSET rw mode read UUID_1:87 1 UUID_2:3 2 | SET {rw}:UUID_1:87:rwlock_timeout:1 1 PX 30000 | PEXPIRE rw 30000
     => rw => redisson-read-write Sure Shared 6d1f0c3e thread 87, 9d0e0f5c thread 3
-HSET many VALUE ONE:87 VALUE:ONE:87:expire_time @30000 VALUE:ONE:87:lock_count 1 | PEXPIRE many 30000
+HSET many VALUE UUID_1:87 VALUE:UUID_1:87:expire_time @30000 VALUE:UUID_1:87:lock_count 1 | PEXPIRE many 30000
     => many => redisson-multi Sure Shared 6d1f0c3e thread 87
 ZADD {gpu}:timeout @30000 0123456789abcdef @-1 1123456789abcdef | SET gpu 3
     => {gpu}:timeout => redisson-permit-semaphore Sure Shared -
-SADD stock.readers MACHINE OTHER | PEXPIRE stock.readers 30000 | SET stock.writer MACHINE_WRITERWAITING NX PX 30000
+SADD stock.readers MADELSON_1 MADELSON_2 | PEXPIRE stock.readers 30000 | SET stock.writer MADELSON_1_WRITERWAITING NX PX 30000
     => stock.readers => madelson-read-write Sure Shared BILLING-1 pid 812, billing-2 pid 7
-ZADD permits @29000.25 MACHINE @29500 OTHER | PEXPIRE permits 90000
+ZADD permits @29000.25 MADELSON_1 @29500 MADELSON_2 | PEXPIRE permits 90000
     => permits => madelson-semaphore Sure Shared BILLING-1 pid 812, billing-2 pid 7
 ZADD invoice @300000 SYMFONY @300000 __write__ | PEXPIRE invoice 300000
     => invoice => symfony Sure Exclusive -
@@ -104,10 +106,10 @@ SET DIGEST 2f3b4c5d6e7f8a9b0c1d2e3f | RPUSH DIGEST:QUEUED 2f3b4c5d6e7f8a9b0c1d2e
     => DIGEST:LOCKED => sidekiq-unique-jobs Sure Exclusive -
 SET shop:gpu:EXISTS 1 | RPUSH shop:gpu:AVAILABLE 0 | HSET shop:gpu:GRABBED 1 1795200485.5
     => shop:gpu:GRABBED => redis-semaphore-rb Sure Shared token 1
-SET job-lock:default:mail ADDED:2026-11-20T18:40:00.123Z@worker-7d9f:ONE NX PX 60000
+SET job-lock:default:mail ADDED:2026-11-20T18:40:00.123Z@worker-7d9f:UUID_1 NX PX 60000
     => job-lock:default:mail => shedlock Sure Exclusive worker-7d9f
-SET stock MACHINE NX PX 60000 => stock => madelson Sure Exclusive BILLING-1 pid 812
-SET payouts VALUE== NX PX 60000 => payouts => redsync Sure Exclusive -
+SET stock MADELSON_1 NX PX 60000 => stock => madelson Sure Exclusive BILLING-1 pid 812
+SET payouts VALUE== NX PX 60000 => payouts => redsync Likely Exclusive -
 SET lock:report Zb1kM5c0-7mJr8xw3uVYHQ NX PX 60000 => lock:report => redislock Sure Exclusive -
 SET lock:import Yk941JgLndDdI9Ec NX PX 60000 => lock:import => go-zero Likely Exclusive -
 SET import Yk941JgLndDdI9Ec NX PX 60000 => import => go-zero Possible Exclusive -
@@ -119,55 +121,63 @@ SET s-cache-framework/schedule-9f86 b:1; NX PX 60000
     => s-cache-framework/schedule-9f86 => laravel-schedule Sure Exclusive -
 SET PHPREDIS_SESSION:abc_LOCK vm|17171 NX PX 60000
     => PHPREDIS_SESSION:abc_LOCK => phpredis-session Sure Exclusive vm pid 17171
-SET {hangfire}:recurring-jobs ONE NX PX 60000 => {hangfire}:recurring-jobs => hangfire Sure Exclusive -
-SET activejob_uniqueness:mail:7 ONE NX PX 60000
+SET {hangfire}:recurring-jobs UUID_1 NX PX 60000 => {hangfire}:recurring-jobs => hangfire Sure Exclusive -
+SET activejob_uniqueness:mail:7 UUID_1 NX PX 60000
     => activejob_uniqueness:mail:7 => activejob-uniqueness Sure Exclusive -
 SET resque:resque_scheduler_master_lock worker-3:4711 NX PX 60000
     => resque:resque_scheduler_master_lock => resque-scheduler Sure Exclusive worker-3 pid 4711
-SET gitlab:exclusive_lease:a ONE NX PX 60000 => gitlab:exclusive_lease:a => gitlab Sure Exclusive -
+SET gitlab:exclusive_lease:a UUID_1 NX PX 60000 => gitlab:exclusive_lease:a => gitlab Sure Exclusive -
 SET unacked_mutex de0643ec94ee19182e5d96ac99871f9e NX PX 60000 => unacked_mutex => node-redlock Sure Exclusive -
-SET registry:lock:a ONE NX PX 60000 => registry:lock:a => plain Likely Exclusive -
+SET registry:lock:a UUID_1 NX PX 60000 => registry:lock:a => plain Likely Exclusive -
 ";
 
-/// What stands beside a lock and is none, or belongs to somebody who only waits.
-const NO_LOCKS: [&str; 6] = [
+/// Keys of the same libraries that are not locks, or that belong to waiters.
+const AUXILIARY_KEYS: [&str; 6] = [
     "redisson_lock_queue:{fair}",
     "redisson_lock_timeout:{fair}",
     "redisson_lock_token:{fenced}",
-    "{rw}:ONE:87:rwlock_timeout:1",
+    "{rw}:UUID_1:87:rwlock_timeout:1",
     "stock.writer",
     "DIGEST",
 ];
 
-fn written_out(text: &str) -> String {
+fn expand(text: &str) -> String {
     let names = [
-        ("ONE", ONE),
-        ("TWO", TWO),
-        ("OTHER", OTHER_MACHINE),
-        ("MACHINE", MACHINE),
+        ("UUID_1", UUID_1),
+        ("UUID_2", UUID_2),
+        ("MADELSON_2", MADELSON_2),
+        ("MADELSON_1", MADELSON_1),
         ("SYMFONY", SYMFONY),
         ("VALUE", VALUE),
         ("DIGEST", "uniquejobs:9f86d081884c7d659a2feaa0c55ad015"),
     ];
     let all = names.into_iter();
-    all.fold(text.to_owned(), |text, (name, means)| {
-        text.replace(name, means)
+    all.fold(text.to_owned(), |text, (name, value)| {
+        text.replace(name, value)
     })
 }
 
 #[tokio::test]
-async fn layouts_are_told_by_value_or_name_or_what_stands_beside_them() {
+async fn formats_are_detected_by_value_key_or_companion_keys() {
     let mut redis = Emulator::start().await;
-    let layouts = written_out(LAYOUTS).replace("\n    =>", " =>");
+    let layouts = expand(LAYOUTS).replace("\n    =>", " =>");
     for line in layouts.trim().lines() {
         let parts: Vec<&str> = line.split(" => ").collect();
         let commands = parts[0].replace(" | ", "\n");
-        assert_eq!(redis.told(parts[1], &commands).await, parts[2], "{line}");
+        assert_eq!(
+            redis.describe_after(parts[1], &commands).await,
+            parts[2],
+            "{line}"
+        );
     }
-    for key in NO_LOCKS {
-        assert_eq!(redis.seen(&written_out(key)).await, None, "{key}");
+    for key in AUXILIARY_KEYS {
+        assert_eq!(redis.try_detect(&expand(key)).await, None, "{key}");
     }
     for key in ["fair", "stock.readers"] {
-        assert_eq!(redis.seen(key).await.unwrap().waiting, Some(1), "{key}");
+        assert_eq!(
+            redis.try_detect(key).await.unwrap().waiter_count,
+            Some(1),
+            "{key}"
+        );
     }
 }

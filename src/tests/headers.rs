@@ -1,54 +1,51 @@
-//! What every answer carries, and which are compressed.
+//! Security headers, caching and compression of responses.
 
 use std::collections::BTreeSet;
 
-use crate::support::console::{Answer, TestConsole};
+use crate::support::console::{ApiResponse, TestConsole};
 use crate::support::redis_nodes::RedisNodes;
 use serde_json::json;
 
 const ACQUIRE: &str = "/api/v1/groups/orders/locks/lock%3Aa/acquire";
 
 #[tokio::test]
-async fn every_answer_says_how_to_be_treated_by_a_browser() {
+async fn every_response_has_the_security_headers() {
     let nodes = RedisNodes::start(1).await;
     let console = TestConsole::start(vec![nodes.config()]).await;
-    let person = console.person();
-    let answers = [
-        ("the page", person.get("/").await),
-        ("an unknown page", person.get("/no-such-page").await),
-        ("a list", person.get("/api/v1/locks").await),
+    let api = console.api();
+    let responses = [
+        ("the page", api.get("/").await),
+        ("an unknown page", api.get("/no-such-page").await),
+        ("a list", api.get("/api/v1/locks").await),
+        ("an unknown route", api.get("/api/v1/no-such-route").await),
+        ("the documentation", api.get("/api/docs/").await),
+        ("health", api.get("/healthz").await),
         (
-            "an unknown route",
-            person.get("/api/v1/no-such-route").await,
-        ),
-        ("the documentation", person.get("/api/docs/").await),
-        ("health", person.get("/healthz").await),
-        (
-            "an act",
-            person.post(ACQUIRE, json!({ "ttl_ms": 1000 })).await,
+            "an operation",
+            api.post(ACQUIRE, json!({ "ttl_ms": 1000 })).await,
         ),
         (
-            "a refusal",
-            person.post(ACQUIRE, json!({ "ttl_ms": 0 })).await,
+            "a rejected operation",
+            api.post(ACQUIRE, json!({ "ttl_ms": 0 })).await,
         ),
     ];
-    for (what, answer) in answers {
-        for (name, value) in [
+    for (name, response) in responses {
+        for (header, value) in [
             ("cache-control", "no-store"),
             ("x-content-type-options", "nosniff"),
             ("x-frame-options", "DENY"),
             ("cross-origin-opener-policy", "same-origin"),
         ] {
-            assert_eq!(answer.headers[name], value, "{what}");
+            assert_eq!(response.headers[header], value, "{name}");
         }
     }
 }
 
 #[tokio::test]
-async fn pages_and_lists_are_compressed_for_who_can_read_it() {
+async fn responses_are_compressed_for_clients_that_accept_it() {
     let nodes = RedisNodes::start(1).await;
     let console = TestConsole::start(vec![nodes.config()]).await;
-    let person = console.person();
+    let api = console.api();
     for path in [
         "/",
         "/no-such-page",
@@ -56,24 +53,26 @@ async fn pages_and_lists_are_compressed_for_who_can_read_it() {
         "/api/openapi.json",
         "/api/docs/",
     ] {
-        let read = [("accept-encoding", "br")];
-        let answer = person.send("GET", path, &read, String::new()).await;
-        assert_eq!(answer.headers["content-encoding"], "br", "{path}");
-        let plain = person.get(path).await;
+        let headers = [("accept-encoding", "br")];
+        let response = api.send("GET", path, &headers, String::new()).await;
+        assert_eq!(response.headers["content-encoding"], "br", "{path}");
+        let plain = api.get(path).await;
         assert!(!plain.headers.contains_key("content-encoding"), "{path}");
     }
 }
 
 #[tokio::test]
-async fn a_page_runs_its_own_scripts_alone_and_what_is_no_page_runs_none() {
+async fn pages_run_only_their_own_scripts_and_other_responses_run_none() {
     let nodes = RedisNodes::start(1).await;
     let console = TestConsole::start(vec![nodes.config()]).await;
-    let person = console.person();
-    let policy = |answer: &Answer| {
-        let policy = answer.headers["content-security-policy"].to_str().unwrap();
-        assert!(policy.starts_with("default-src 'none'"), "{policy}");
-        assert!(policy.contains("frame-ancestors 'none'"), "{policy}");
-        policy.to_owned()
+    let api = console.api();
+    let csp = |response: &ApiResponse| {
+        let csp = response.headers["content-security-policy"]
+            .to_str()
+            .unwrap();
+        assert!(csp.starts_with("default-src 'none'"), "{csp}");
+        assert!(csp.contains("frame-ancestors 'none'"), "{csp}");
+        csp.to_owned()
     };
     let mut nonces = BTreeSet::new();
     for path in [
@@ -85,10 +84,10 @@ async fn a_page_runs_its_own_scripts_alone_and_what_is_no_page_runs_none() {
         "/groups/orders/locks/lock%3Aa",
         "/no-such-page",
     ] {
-        let page = person.get(path).await;
-        let policy = policy(&page);
-        assert!(!policy.contains("unsafe-inline"), "{policy}");
-        let (_, rest) = policy.split_once("'nonce-").unwrap();
+        let page = api.get(path).await;
+        let csp = csp(&page);
+        assert!(!csp.contains("unsafe-inline"), "{csp}");
+        let (_, rest) = csp.split_once("'nonce-").unwrap();
         let nonce = rest.split_once('\'').unwrap().0;
         assert!(nonce.len() >= 20, "{nonce}");
         assert!(nonces.insert(nonce.to_owned()), "{nonce} is used twice");
@@ -103,10 +102,10 @@ async fn a_page_runs_its_own_scripts_alone_and_what_is_no_page_runs_none() {
         }
     }
     for path in ["/api/v1/locks", "/api/no", "/healthz", "/readyz"] {
-        let answer = person.get(path).await;
-        assert!(!policy(&answer).contains("script"), "{path}");
-        assert_eq!(answer.headers["referrer-policy"], "no-referrer", "{path}");
+        let response = api.get(path).await;
+        assert!(!csp(&response).contains("script"), "{path}");
+        assert_eq!(response.headers["referrer-policy"], "no-referrer", "{path}");
     }
-    let documentation = person.get("/api/docs/").await;
-    assert!(policy(&documentation).contains("script-src 'self';"));
+    let documentation = api.get("/api/docs/").await;
+    assert!(csp(&documentation).contains("script-src 'self';"));
 }

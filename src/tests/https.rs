@@ -1,41 +1,44 @@
-//! The console's own `https`: asked with curl, which knows nobody but the tests' authority.
+//! HTTPS served by the console itself, requested with curl, which trusts only the certificate
+//! authority of the tests.
 
 use std::net::SocketAddr;
 use std::path::Path;
 
-use lockkeeper::domain::Rights;
+use lockkeeper::domain::RoleGrant;
 use lockkeeper::domain::role::Role;
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::{AccessConfig, Config, TlsConfig};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::access::{PASSWORD, get_with, sign_in, user};
-use crate::api::group;
-use crate::cli::{Shell, end_of};
-use crate::support::certificates::Authority;
+use crate::access::{PASSWORD, get_with_cookie, sign_in, user_config};
+use crate::api::group_config;
+use crate::cli::{Shell, output_of};
+use crate::support::certificates::CertificateAuthority;
 use crate::support::console::TestConsole;
 use crate::support::redis_nodes::RedisNodes;
-use crate::support::{PATIENCE, eventually_is};
+use crate::support::{WAIT_TIMEOUT, wait_until};
 
-/// What curl prints of an answer, headers first; nothing where it does not trust the console, or gets no answer.
-async fn curl(authority: &Path, address: SocketAddr, words: &[&str]) -> Option<String> {
-    let (path, words) = words.split_first().unwrap();
-    let asking = Command::new("curl")
+/// The response that curl prints, headers first, or `None` if it does not trust the certificate or
+/// gets no response.
+async fn curl(authority: &Path, address: SocketAddr, arguments: &[&str]) -> Option<String> {
+    let (path, arguments) = arguments.split_first().unwrap();
+    let request = Command::new("curl")
         .args(["--silent", "--include", "--max-time", "20"])
         .arg("--cacert")
         .arg(authority)
-        .args(words)
+        .args(arguments)
         .arg(format!("https://{address}{path}"))
         .kill_on_drop(true)
         .output();
-    let said = timeout(PATIENCE, asking).await.unwrap().unwrap();
-    said.status
+    let output = timeout(WAIT_TIMEOUT, request).await.unwrap().unwrap();
+    output
+        .status
         .success()
-        .then(|| String::from_utf8_lossy(&said.stdout).into_owned())
+        .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn copy(identity: &crate::support::certificates::Identity, tls: &TlsConfig) {
+fn install_certificate(identity: &crate::support::certificates::Identity, tls: &TlsConfig) {
     for (from, to) in [
         (&identity.certificate, &tls.certificate),
         (&identity.key, &tls.key),
@@ -47,35 +50,35 @@ fn copy(identity: &crate::support::certificates::Identity, tls: &TlsConfig) {
 }
 
 #[tokio::test]
-async fn the_console_serves_https_itself_and_takes_over_another_certificate() {
+async fn the_console_serves_https_and_reloads_a_replaced_certificate() {
     let nodes = RedisNodes::start(1).await;
-    let (first, second) = (Authority::new(), Authority::new());
-    let folder = tempfile::tempdir().unwrap();
+    let (first, second) = (CertificateAuthority::new(), CertificateAuthority::new());
+    let directory = tempfile::tempdir().unwrap();
     let tls = TlsConfig {
-        certificate: folder.path().join("console.pem"),
-        key: folder.path().join("console.key"),
+        certificate: directory.path().join("console.pem"),
+        key: directory.path().join("console.key"),
     };
-    copy(&first.vouch_for("console"), &tls);
+    install_certificate(&first.issue("console"), &tls);
     let file = format!(
         "listen = \"0.0.0.0:7878\"\ntls_certificate_file = {:?}\ntls_key_file = {:?}\n[[group]]\nname = \"g\"\nnode = [{{ url = \"redis://h:1\" }}]",
         tls.certificate, tls.key
     );
-    let read = lockkeeper::server::config::parse("l.toml", &file, &|_| None).unwrap();
-    assert_eq!(read.tls.as_ref(), Some(&tls));
+    let parsed = lockkeeper::server::config::parse("l.toml", &file, &|_| None).unwrap();
+    assert_eq!(parsed.tls.as_ref(), Some(&tls));
     let config = Config {
-        tls: read.tls,
-        listen: read.listen,
+        tls: parsed.tls,
+        listen: parsed.listen,
         access: AccessConfig {
-            users: vec![user("ada", Rights::everywhere(Role::Admin))],
-            ..read.access
+            users: vec![user_config("ada", RoleGrant::unrestricted(Role::Admin))],
+            ..parsed.access
         },
-        ..Config::of(vec![group("orders", &nodes)])
+        ..Config::with_groups(vec![group_config("orders", &nodes)])
     };
-    assert!(!config.is_in_clear());
-    let console = TestConsole::start_as(config, Clock::real()).await;
+    assert!(!config.exposes_credentials());
+    let console = TestConsole::start_with_config(config, Clock::system()).await;
     let address = console.address;
 
-    let (trusts_first, trusts_second) = (first.file(), second.file());
+    let (trusts_first, trusts_second) = (first.ca_file(), second.ca_file());
     let page = curl(&trusts_first, address, &["/sign-in"]).await.unwrap();
     assert!(page.starts_with("HTTP/1.1 200"), "{page}");
     assert!(
@@ -95,7 +98,7 @@ async fn the_console_serves_https_itself_and_takes_over_another_certificate() {
     );
     assert_eq!(curl(&trusts_second, address, &["/sign-in"]).await, None);
 
-    // Who speaks plain HTTP gets no answer, and nobody else waits for them.
+    // A plain HTTP request gets no response and does not block other connections.
     let plain = Command::new("curl")
         .args([
             "--silent",
@@ -106,11 +109,12 @@ async fn the_console_serves_https_itself_and_takes_over_another_certificate() {
         .output();
     assert!(!plain.await.unwrap().status.success());
 
-    // A certificate whose key is another one changes nothing; a pair that fits is taken over, without a restart.
-    std::fs::copy(second.vouch_for("console").certificate, &tls.certificate).unwrap();
+    // A certificate that does not match its key is ignored; a matching pair is loaded without a
+    // restart.
+    std::fs::copy(second.issue("console").certificate, &tls.certificate).unwrap();
     assert!(curl(&trusts_first, address, &["/healthz"]).await.is_some());
-    copy(&second.vouch_for("console"), &tls);
-    eventually_is("the other certificate is in use", async || {
+    install_certificate(&second.issue("console"), &tls);
+    wait_until("the new certificate is in use", async || {
         curl(&trusts_second, address, &["/healthz"]).await.is_some()
     })
     .await;
@@ -119,54 +123,59 @@ async fn the_console_serves_https_itself_and_takes_over_another_certificate() {
 }
 
 #[tokio::test]
-async fn admins_are_told_that_passwords_cross_the_network_unencrypted() {
-    const WORDS: &str = "Passwords and tokens cross the network unencrypted.";
+async fn admins_see_a_warning_about_unencrypted_passwords() {
+    const WARNING: &str = "Passwords and tokens are sent over the network unencrypted.";
     let nodes = RedisNodes::start(1).await;
-    for (listen, is_told) in [("0.0.0.0:7878", true), ("127.0.0.1:7878", false)] {
+    for (listen, is_expected) in [("0.0.0.0:7878", true), ("127.0.0.1:7878", false)] {
         let config = Config {
             listen: listen.parse().unwrap(),
             access: AccessConfig {
                 users: vec![
-                    user("ada", Rights::everywhere(Role::Admin)),
-                    user("vic", Rights::everywhere(Role::Viewer)),
+                    user_config("ada", RoleGrant::unrestricted(Role::Admin)),
+                    user_config("vic", RoleGrant::unrestricted(Role::Viewer)),
                 ],
                 ..AccessConfig::default()
             },
-            ..Config::of(vec![group("orders", &nodes)])
+            ..Config::with_groups(vec![group_config("orders", &nodes)])
         };
-        let console = TestConsole::start_as(config, Clock::real()).await;
-        let person = console.person();
+        let console = TestConsole::start_with_config(config, Clock::system()).await;
+        let api = console.api();
         for (name, is_admin) in [("ada", true), ("vic", false)] {
-            let cookie = sign_in(&person, name).await;
-            let page = get_with(&person, "/nodes", &cookie).await.text;
-            assert_eq!(page.contains(WORDS), is_told && is_admin, "{listen} {name}");
+            let cookie = sign_in(&api, name).await;
+            let page = get_with_cookie(&api, "/nodes", &cookie).await.text;
+            assert_eq!(
+                page.contains(WARNING),
+                is_expected && is_admin,
+                "{listen} {name}"
+            );
         }
     }
 }
 
 #[tokio::test]
-async fn the_doctor_finds_passwords_in_clear_and_not_where_tls_ends_before() {
+async fn the_doctor_reports_unencrypted_passwords_unless_a_proxy_terminates_tls() {
     let nodes = RedisNodes::start(1).await;
-    let shell = Shell::on(&nodes);
-    let hash = lockkeeper::server::access::password::hash("correct horse").unwrap();
+    let shell = Shell::new(&nodes);
+    let hash = lockkeeper::server::access::password::hash_password("correct horse").unwrap();
     let user = format!("[[user]]\nname = \"ada\"\nrole = \"admin\"\npassword_hash = \"{hash}\"");
     let port = nodes.0[0].port();
     let group =
         format!("[[group]]\nname = \"g\"\nnode = [{{ url = \"redis://127.0.0.1:{port}\" }}]");
-    for (listen, sign_in, is_found) in [
+    for (listen, sign_in, is_expected) in [
         ("0.0.0.0:7878", "", true),
         ("127.0.0.1:7878", "", false),
-        ("0.0.0.0:7878", "[sign_in]\nhttps = true", false),
+        ("0.0.0.0:7878", "[sign_in]\nsecure_cookies = true", false),
         (
             "0.0.0.0:7878",
-            "[sign_in]\ntrusted_from = [\"10.0.0.5\"]",
+            "[sign_in]\ntrusted_proxies = [\"10.0.0.5\"]",
             false,
         ),
     ] {
         let file = format!("listen = \"{listen}\"\n{sign_in}\n{user}\n{group}\n");
         std::fs::write(shell.path("lockkeeper.toml"), file).unwrap();
-        let told = end_of(shell.bare(&["check", "--timeout", "100ms"])).await;
-        let found = told.out.contains("[sign-in-in-clear]") && told.out.contains(listen);
-        assert_eq!(found, is_found, "{listen} {sign_in}: {told:?}");
+        let output = output_of(shell.bare_command(&["check", "--timeout", "100ms"])).await;
+        let is_reported =
+            output.stdout.contains("[sign-in-without-tls]") && output.stdout.contains(listen);
+        assert_eq!(is_reported, is_expected, "{listen} {sign_in}: {output:?}");
     }
 }

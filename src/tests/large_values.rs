@@ -1,5 +1,5 @@
-//! What is far too large to be a lock stands under a lock's name: it is never read, nothing is done to it, and everybody else's
-//! locks are seen as ever.
+//! Values that are far too large to be a lock, under a lock's name: they are never read or changed,
+//! and other locks are listed as usual.
 
 use lockkeeper::server::config::GroupConfig;
 use lockkeeper::server::formats::fingerprint;
@@ -7,10 +7,11 @@ use redis::aio::MultiplexedConnection;
 use serde_json::json;
 
 use crate::support::console::TestConsole;
-use crate::support::eventually_is;
 use crate::support::redis_nodes::RedisNodes;
+use crate::support::wait_until;
 
-/// One of each type, by a name that a format has; the string is as long as Redis lets it be.
+/// One value of each type, under a name that a format uses; the string has the maximum length that
+/// Redis allows (512 MB).
 const LARGE: [(&str, &str); 6] = [
     (
         "lock:string",
@@ -38,18 +39,18 @@ const LARGE: [(&str, &str); 6] = [
     ),
 ];
 
-/// A figure of `INFO`.
-async fn figure(client: &mut MultiplexedConnection, section: &str, name: &str) -> u64 {
+/// Returns a number from a section of `INFO`.
+async fn info_number(client: &mut MultiplexedConnection, section: &str, name: &str) -> u64 {
     let mut info = redis::cmd("INFO");
-    let told: String = info.arg(section).query_async(client).await.unwrap();
-    let line = told
+    let reply: String = info.arg(section).query_async(client).await.unwrap();
+    let line = reply
         .lines()
         .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     line.unwrap().trim().parse().unwrap()
 }
 
 #[tokio::test]
-async fn what_is_far_too_large_is_neither_read_nor_released_nor_in_anybodys_way() {
+async fn values_too_large_for_a_lock_are_not_read_or_released_and_do_not_affect_other_locks() {
     let nodes = RedisNodes::start(1).await;
     let mut client = nodes.0[0].client().await;
     for (key, script) in LARGE {
@@ -57,40 +58,40 @@ async fn what_is_far_too_large_is_neither_read_nor_released_nor_in_anybodys_way(
         eval.arg(script).arg(1).arg(key);
         let () = eval.query_async(&mut client).await.unwrap();
     }
-    nodes.set(0, b"lock:a", b"somebody", Some(600_000)).await;
-    let before = figure(&mut client, "stats", "total_net_output_bytes").await;
+    nodes.set(0, b"lock:a", b"owner", Some(600_000)).await;
+    let before = info_number(&mut client, "stats", "total_net_output_bytes").await;
     let group = GroupConfig {
         keys: vec!["*".to_owned()],
         keys_are_explicit: true,
         ..nodes.config()
     };
     let console = TestConsole::start(vec![group]).await;
-    let person = console.person();
-    eventually_is("the lock is seen, and nothing else", async || {
-        let listed = person.get("/api/v1/locks").await.json();
+    let api = console.api();
+    wait_until("only the lock is listed", async || {
+        let listed = api.get("/api/v1/locks").await.json();
         listed["total"] == 1 && listed["locks"][0]["key"] == "lock:a"
     })
     .await;
     for (key, _) in LARGE {
         let key = lockkeeper::domain::LockKey::from(key).encoded();
         let path = format!("/api/v1/groups/orders/locks/{key}");
-        let shown = person.get(&path).await;
+        let response = api.get(&path).await;
         assert_eq!(
-            (shown.status, shown.code()),
+            (response.status, response.problem_code()),
             (404, "not-observed".into()),
             "{key}"
         );
         let owner = fingerprint(b"6d1f5a0e-1c3b-4d2a-9f00-0123456789ab:1");
-        let body = json!({"fingerprint": owner, "reason": "to see", "confirm": key});
-        let refused = person.post(&format!("{path}/force-release"), body).await;
-        assert_eq!(refused.status, 409, "{key}: {}", refused.text);
+        let body = json!({"fingerprint": owner, "reason": "test", "confirm": key});
+        let rejected = api.post(&format!("{path}/force-release"), body).await;
+        assert_eq!(rejected.status, 409, "{key}: {}", rejected.text);
         for format in ["plain", "redisson", "legacy-timestamp"] {
             let body = json!({"ttl_ms": 60_000, "format": format});
-            let refused = person.post(&format!("{path}/acquire"), body).await;
-            assert_eq!(refused.status, 409, "{key} as {format}: {}", refused.text);
+            let rejected = api.post(&format!("{path}/acquire"), body).await;
+            assert_eq!(rejected.status, 409, "{key} as {format}: {}", rejected.text);
         }
     }
-    // Somebody writes to them, so that they are looked at again.
+    // A write to each key makes the console inspect it again.
     for (key, _) in LARGE {
         let mut expire = redis::cmd("PEXPIRE");
         let () = expire
@@ -100,17 +101,17 @@ async fn what_is_far_too_large_is_neither_read_nor_released_nor_in_anybodys_way(
             .await
             .unwrap();
     }
-    nodes.set(0, b"lock:b", b"somebody", Some(600_000)).await;
-    person.sees(2).await;
-    let sent = figure(&mut client, "stats", "total_net_output_bytes").await - before;
+    nodes.set(0, b"lock:b", b"owner", Some(600_000)).await;
+    api.wait_for_lock_count(2).await;
+    let sent = info_number(&mut client, "stats", "total_net_output_bytes").await - before;
     eprintln!("the server sent {sent} bytes");
-    assert!(sent < 5_000_000, "{sent} bytes: one of them was read");
+    assert!(sent < 5_000_000, "{sent} bytes: a large value was read");
     for (key, _) in LARGE {
-        let there: bool = redis::cmd("EXISTS")
+        let exists: bool = redis::cmd("EXISTS")
             .arg(key)
             .query_async(&mut client)
             .await
             .unwrap();
-        assert!(there, "{key}");
+        assert!(exists, "{key}");
     }
 }

@@ -1,15 +1,17 @@
-//! Acquire, extend, release on groups of real nodes: what they do there and what they tell.
+//! Acquire, extend and release on groups of real nodes: the keys that they write and the outcomes
+//! that they return.
 
 use std::time::Duration;
 
-use lockkeeper::domain::{ActOutcome, Format, LockKey};
+use lockkeeper::domain::reason::Reason;
+use lockkeeper::domain::{Format, LockKey, NodeOutcome};
 use lockkeeper::server::formats::fingerprint;
-use lockkeeper::server::locking::{End, Token, acquire, extend, release};
+use lockkeeper::server::locking::{AcquireResult, Token, acquire, extend, release};
 use redis::AsyncCommands as _;
 
-use crate::support::ask;
-use crate::support::ours::{is_done, outcomes, won};
+use crate::support::locking::{assert_quorum_outcome, expect_acquired, outcomes};
 use crate::support::redis_nodes::{RedisNode, RedisNodes};
+use crate::support::run_command;
 
 const TTL: Duration = Duration::from_secs(30);
 
@@ -20,22 +22,22 @@ async fn a_lock_excludes_others_until_it_is_released_on_one_three_and_five_nodes
         let group = nodes.group().await;
         let (key, ours, theirs) = (
             LockKey::from("lock:a"),
-            Token::mint("us"),
-            Token::mint("them"),
+            Token::generate("us"),
+            Token::generate("them"),
         );
         let attempt = acquire(&group, &key, &ours, TTL).await;
-        let validity = won(attempt.clone());
+        let validity = expect_acquired(attempt.clone());
         assert!(
             validity < Duration::from_millis(29_700) && validity > Duration::from_secs(29),
             "{validity:?}"
         );
-        is_done(&attempt.nodes, &ActOutcome::Acquired);
+        assert_quorum_outcome(&attempt.nodes, &NodeOutcome::Acquired);
 
         let attempt = acquire(&group, &key, &theirs, TTL).await;
-        let End::Taken {
+        let AcquireResult::HeldByOther {
             owner: Some(owner),
             lease_ms: Some(28_000..=30_000),
-        } = attempt.end
+        } = attempt.result
         else {
             panic!("{attempt:?}")
         };
@@ -48,12 +50,12 @@ async fn a_lock_excludes_others_until_it_is_released_on_one_three_and_five_nodes
                 .all(|value| value.as_deref() == Some(ours.expose()))
         );
 
-        is_done(&release(&group, &key, &ours).await, &ActOutcome::Released);
+        assert_quorum_outcome(&release(&group, &key, &ours).await, &NodeOutcome::Released);
         assert_eq!(
             outcomes(&release(&group, &key, &ours).await),
-            vec![ActOutcome::NotHeld; n]
+            vec![NodeOutcome::NotHeld; n]
         );
-        won(acquire(&group, &key, &theirs, TTL).await);
+        expect_acquired(acquire(&group, &key, &theirs, TTL).await);
     }
 }
 
@@ -63,13 +65,13 @@ async fn only_the_owners_token_extends_and_releases() {
     let group = nodes.group().await;
     let (key, ours, wrong) = (
         LockKey::from("lock:a"),
-        Token::mint("us"),
-        Token::mint("us"),
+        Token::generate("us"),
+        Token::generate("us"),
     );
-    won(acquire(&group, &key, &ours, Duration::from_secs(10)).await);
-    let End::Taken {
+    expect_acquired(acquire(&group, &key, &ours, Duration::from_secs(10)).await);
+    let AcquireResult::HeldByOther {
         owner: Some(owner), ..
-    } = extend(&group, &key, &wrong, TTL).await.end
+    } = extend(&group, &key, &wrong, TTL).await.result
     else {
         panic!()
     };
@@ -77,7 +79,7 @@ async fn only_the_owners_token_extends_and_releases() {
     for outcome in outcomes(&release(&group, &key, &wrong).await) {
         assert_eq!(
             outcome,
-            ActOutcome::OtherOwner {
+            NodeOutcome::OtherOwner {
                 owner: Some(owner.clone())
             }
         );
@@ -91,20 +93,26 @@ async fn only_the_owners_token_extends_and_releases() {
             .unwrap()
     };
     assert!(pttl().await <= 10_000, "the wrong token changed nothing");
-    won(extend(&group, &key, &ours, TTL).await);
+    expect_acquired(extend(&group, &key, &ours, TTL).await);
     assert!(pttl().await > 20_000);
 
     let mut client = nodes.0[0].client().await;
     let () = client.del(key.as_bytes()).await.unwrap();
-    won(extend(&group, &key, &ours, TTL).await);
-    assert!(pttl().await > 20_000, "the node that lost it has it again");
+    expect_acquired(extend(&group, &key, &ours, TTL).await);
+    assert!(
+        pttl().await > 20_000,
+        "the extension recreates the lock on the node that lost it"
+    );
     for n in [0, 1] {
         let () = nodes.0[n].client().await.del(key.as_bytes()).await.unwrap();
     }
-    assert_eq!(extend(&group, &key, &ours, TTL).await.end, End::NotHeld);
     assert_eq!(
-        extend(&group, &"lock:none".into(), &ours, TTL).await.end,
-        End::NotHeld
+        extend(&group, &key, &ours, TTL).await.result,
+        AcquireResult::NotHeld
+    );
+    assert_eq!(
+        extend(&group, &"lock:none".into(), &ours, TTL).await.result,
+        AcquireResult::NotHeld
     );
 }
 
@@ -113,13 +121,13 @@ async fn a_lock_without_expiry_gets_a_lease_when_its_owner_extends_it() {
     let nodes = RedisNodes::start(1).await;
     let group = nodes.group().await;
     nodes.set(0, b"lock:a", b"us", None).await;
-    won(extend(&group, &"lock:a".into(), &Token::from_bytes("us"), TTL).await);
+    expect_acquired(extend(&group, &"lock:a".into(), &Token::from_bytes("us"), TTL).await);
     let left: i64 = nodes.0[0].client().await.pttl("lock:a").await.unwrap();
     assert!((20_000..=30_000).contains(&left), "{left}");
 }
 
 #[tokio::test]
-async fn whatever_is_in_the_way_is_named_and_left_alone() {
+async fn a_conflicting_value_is_reported_and_not_changed() {
     let nodes = RedisNodes::start(1).await;
     let group = nodes.group().await;
     let mut client = nodes.0[0].client().await;
@@ -135,27 +143,27 @@ async fn whatever_is_in_the_way_is_named_and_left_alone() {
         .await
         .unwrap();
     let () = client.rpush("lock:list", "x").await.unwrap();
-    let token = Token::mint("us");
-    let try_it = async |key: &str| acquire(&group, &key.into(), &token, TTL).await.end;
+    let token = Token::generate("us");
+    let try_acquire = async |key: &str| acquire(&group, &key.into(), &token, TTL).await.result;
 
-    let End::Taken {
+    let AcquireResult::HeldByOther {
         owner: Some(owner),
         lease_ms: None,
-    } = try_it("lock:forever").await
+    } = try_acquire("lock:forever").await
     else {
         panic!()
     };
     assert_eq!(owner.fingerprint, fingerprint(b"owner"));
     assert_eq!(
-        try_it("lock:large").await,
-        End::Taken {
+        try_acquire("lock:large").await,
+        AcquireResult::HeldByOther {
             owner: None,
             lease_ms: None
         }
     );
-    let End::Taken {
+    let AcquireResult::HeldByOther {
         owner: Some(owner), ..
-    } = try_it("lock:redisson").await
+    } = try_acquire("lock:redisson").await
     else {
         panic!()
     };
@@ -163,11 +171,19 @@ async fn whatever_is_in_the_way_is_named_and_left_alone() {
         (owner.fingerprint, owner.format),
         (fingerprint(field.as_bytes()), Format::Redisson)
     );
-    assert_eq!(try_it("lock:hash").await, End::WrongType("hash".to_owned()));
-    assert_eq!(try_it("lock:list").await, End::WrongType("list".to_owned()));
     assert_eq!(
-        extend(&group, &"lock:list".into(), &token, TTL).await.end,
-        End::WrongType("list".to_owned())
+        try_acquire("lock:hash").await,
+        AcquireResult::WrongType("hash".to_owned())
+    );
+    assert_eq!(
+        try_acquire("lock:list").await,
+        AcquireResult::WrongType("list".to_owned())
+    );
+    assert_eq!(
+        extend(&group, &"lock:list".into(), &token, TTL)
+            .await
+            .result,
+        AcquireResult::WrongType("list".to_owned())
     );
     for key in [
         "lock:forever",
@@ -178,7 +194,7 @@ async fn whatever_is_in_the_way_is_named_and_left_alone() {
     ] {
         let nodes = release(&group, &key.into(), &token).await;
         assert!(
-            matches!(nodes[0].outcome, ActOutcome::OtherOwner { .. }),
+            matches!(nodes[0].outcome, NodeOutcome::OtherOwner { .. }),
             "{nodes:?}"
         );
         assert!(client.exists::<_, bool>(key).await.unwrap());
@@ -195,37 +211,37 @@ async fn keys_and_tokens_may_be_any_bytes() {
         LockKey::new(vec![b'{'; 10_000]),
     ] {
         let token = Token::from_bytes([0xff, 0, b'\r', b'\n', 0x80]);
-        won(acquire(&group, &key, &token, TTL).await);
-        won(extend(&group, &key, &token, TTL).await);
-        is_done(&release(&group, &key, &token).await, &ActOutcome::Released);
+        expect_acquired(acquire(&group, &key, &token, TTL).await);
+        expect_acquired(extend(&group, &key, &token, TTL).await);
+        assert_quorum_outcome(&release(&group, &key, &token).await, &NodeOutcome::Released);
     }
 }
 
 #[tokio::test]
-async fn scripts_survive_that_a_node_forgets_them() {
+async fn a_script_is_loaded_again_after_a_script_flush() {
     let nodes = RedisNodes::start(1).await;
     let group = nodes.group().await;
-    let (key, token) = (LockKey::from("lock:a"), Token::mint("us"));
+    let (key, token) = (LockKey::from("lock:a"), Token::generate("us"));
     for _ in 0..2 {
-        won(acquire(&group, &key, &token, TTL).await);
-        is_done(&release(&group, &key, &token).await, &ActOutcome::Released);
-        let () = ask(&mut nodes.0[0].client().await, "SCRIPT FLUSH").await;
+        expect_acquired(acquire(&group, &key, &token, TTL).await);
+        assert_quorum_outcome(&release(&group, &key, &token).await, &NodeOutcome::Released);
+        let () = run_command(&mut nodes.0[0].client().await, "SCRIPT FLUSH").await;
     }
 }
 
 #[tokio::test]
-async fn a_refused_command_never_tells_the_token() {
+async fn the_error_of_a_rejected_command_does_not_contain_the_token() {
     let node = RedisNode::start_with(&["--rename-command", "EVALSHA", ""]).await;
     let nodes = RedisNodes(vec![node]);
     let group = nodes.group().await;
-    let token = Token::mint("us");
+    let token = Token::generate("us");
     let attempt = acquire(&group, &"lock:a".into(), &token, TTL).await;
-    assert_eq!(attempt.end, End::NoQuorum);
+    assert_eq!(attempt.result, AcquireResult::NoQuorum);
     let released = release(&group, &"lock:a".into(), &token).await;
-    for acts in [attempt.nodes, released] {
-        let ActOutcome::Failed { reason } = &acts[0].outcome else {
-            panic!("{acts:?}")
+    for results in [attempt.nodes, released] {
+        let NodeOutcome::Failed { reason } = &results[0].outcome else {
+            panic!("{results:?}")
         };
-        assert_eq!(reason, "unknown command 'EVALSHA'");
+        assert_eq!(*reason, Reason::text("unknown command 'EVALSHA'"));
     }
 }

@@ -1,4 +1,4 @@
-//! What Prometheus is told: numbers that are right, labels that are few, and no names of locks or owners.
+//! The `/metrics` page: correct values, bounded labels, and no names of locks or owners.
 
 use std::collections::BTreeMap;
 
@@ -7,20 +7,20 @@ use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::{AccessConfig, GroupConfig};
 use serde_json::json;
 
-use crate::access::{console_with, rights, token};
-use crate::support::console::{Answer, Person, TestConsole};
-use crate::support::prometheus::lint;
+use crate::access::{api_token, role_grant, start_console_with_access};
+use crate::support::console::{ApiClient, ApiResponse, TestConsole};
+use crate::support::prometheus::lint_metrics;
 use crate::support::redis_nodes::RedisNodes;
-use crate::support::{eventually, eventually_is};
+use crate::support::{wait_for, wait_until};
 
-/// A page of metrics, sample by sample.
+/// The samples of a metrics page by name.
 struct Metrics(BTreeMap<String, f64>);
 
 impl Metrics {
-    async fn of(person: &Person) -> Self {
-        let answer = person.get("/metrics").await;
-        assert_eq!(answer.status, 200);
-        let samples = answer.text.lines().filter(|line| !line.starts_with('#'));
+    async fn of(api: &ApiClient) -> Self {
+        let response = api.get("/metrics").await;
+        assert_eq!(response.status, 200);
+        let samples = response.text.lines().filter(|line| !line.starts_with('#'));
         let sample = |line: &str| {
             let (name, value) = line.rsplit_once(' ').unwrap();
             (name.to_owned(), value.parse().unwrap())
@@ -34,15 +34,15 @@ impl Metrics {
 }
 
 /// Waits until a sample has this value.
-async fn comes_to_be(person: &Person, name: &str, value: f64) {
-    eventually_is(&format!("{name} is {value}"), async || {
-        Metrics::of(person).await.get(name) == Some(value)
+async fn wait_for_sample(api: &ApiClient, name: &str, value: f64) {
+    wait_until(&format!("{name} is {value}"), async || {
+        Metrics::of(api).await.get(name) == Some(value)
     })
     .await;
 }
 
 #[tokio::test]
-async fn locks_and_nodes_are_counted_and_the_linter_has_nothing_to_say() {
+async fn locks_and_nodes_are_counted_and_the_page_passes_the_linter() {
     let mut nodes = RedisNodes::start(3).await;
     for n in 0..3 {
         nodes.set(n, b"lock:a", b"S3CRET-token-of-a", None).await;
@@ -58,26 +58,26 @@ async fn locks_and_nodes_are_counted_and_the_linter_has_nothing_to_say() {
         ..nodes.config()
     };
     let console = TestConsole::start(vec![group]).await;
-    let person = console.person();
+    let api = console.api();
 
     let locks = |verdict: &str| {
         format!("lockkeeper_locks{{format=\"plain\",group=\"orders\",verdict=\"{verdict}\"}}")
     };
-    comes_to_be(&person, &locks("held"), 2.0).await;
-    comes_to_be(&person, &locks("split"), 1.0).await;
+    wait_for_sample(&api, &locks("held"), 2.0).await;
+    wait_for_sample(&api, &locks("split"), 1.0).await;
     let flagged =
         |flag: &str| format!("lockkeeper_locks_flagged{{flag=\"{flag}\",group=\"orders\"}}");
-    comes_to_be(&person, &flagged("no-expiry"), 1.0).await;
-    comes_to_be(&person, "lockkeeper_group_nodes_up{group=\"orders\"}", 3.0).await;
-    eventually_is("every node was gone over", async || {
-        let metrics = Metrics::of(&person).await;
+    wait_for_sample(&api, &flagged("no-expiry"), 1.0).await;
+    wait_for_sample(&api, "lockkeeper_group_nodes_up{group=\"orders\"}", 3.0).await;
+    wait_until("every node was scanned", async || {
+        let metrics = Metrics::of(&api).await;
         metrics.get("lockkeeper_scan_nodes_reached{group=\"orders\"}") == Some(3.0)
     })
     .await;
-    let metrics = Metrics::of(&person).await;
+    let metrics = Metrics::of(&api).await;
     let of = |name: &str| metrics.get(name).unwrap_or_else(|| panic!("no {name}"));
     assert_eq!(of(&locks("unknown")), 0.0);
-    assert_eq!(of(&flagged("overdue")), 0.0, "an alarm needs the 0");
+    assert_eq!(of(&flagged("overdue")), 0.0, "alerts need a sample with 0");
     assert_eq!(of("lockkeeper_group_quorum{group=\"orders\"}"), 2.0);
     assert_eq!(of("lockkeeper_scan_keys{group=\"orders\"}"), 8.0);
     assert_eq!(of("lockkeeper_node_up{group=\"orders\",node=\"c\"}"), 1.0);
@@ -85,92 +85,85 @@ async fn locks_and_nodes_are_counted_and_the_linter_has_nothing_to_say() {
         of("lockkeeper_locks_needing_attention{group=\"orders\"}"),
         2.0
     );
-    assert!(of("lockkeeper_oldest_hold_seconds{format=\"plain\",group=\"orders\"}") >= 0.0);
+    assert!(of("lockkeeper_max_hold_age_seconds{format=\"plain\",group=\"orders\"}") >= 0.0);
     assert!(of("lockkeeper_changes_total{change=\"appeared\",group=\"orders\"}") >= 3.0);
     assert!(of("process_resident_memory_bytes") > 1e6);
 
     nodes.0[2].kill().await;
-    comes_to_be(
-        &person,
-        "lockkeeper_node_up{group=\"orders\",node=\"c\"}",
-        0.0,
-    )
-    .await;
-    comes_to_be(
-        &person,
+    wait_for_sample(&api, "lockkeeper_node_up{group=\"orders\",node=\"c\"}", 0.0).await;
+    wait_for_sample(
+        &api,
         "lockkeeper_node_state{group=\"orders\",node=\"c\",state=\"down\"}",
         1.0,
     )
     .await;
 
-    let page = person.get("/metrics").await;
+    let page = api.get("/metrics").await;
     assert_eq!(
         page.headers["content-type"],
         "text/plain; version=0.0.4; charset=utf-8"
     );
-    for never in ["lock:", "S3CRET", "127.0.0.1"] {
-        assert!(!page.text.contains(never), "{never} in\n{}", page.text);
+    for secret in ["lock:", "S3CRET", "127.0.0.1"] {
+        assert!(!page.text.contains(secret), "{secret} in\n{}", page.text);
     }
-    lint(&page.text).await;
+    lint_metrics(&page.text).await;
 }
 
 #[tokio::test]
-async fn acts_and_requests_are_counted_by_what_came_of_them() {
+async fn operations_and_requests_are_counted_by_their_result() {
     let nodes = RedisNodes::start(1).await;
     let console = TestConsole::start(vec![nodes.config()]).await;
-    let person = console.person();
+    let api = console.api();
     let lock = "/api/v1/groups/orders/locks/lock%3Aa";
     let acquire = async || {
         let body = json!({ "ttl_ms": 60_000 });
-        person.post(&format!("{lock}/acquire"), body).await
+        api.post(&format!("{lock}/acquire"), body).await
     };
     let token = acquire().await.json()["token"].clone();
     for _ in 0..3 {
-        assert_eq!(acquire().await.code(), "held");
+        assert_eq!(acquire().await.problem_code(), "held");
     }
     let extend = json!({ "token": token, "ttl_ms": 60_000 });
     assert_eq!(
-        person.post(&format!("{lock}/extend"), extend).await.status,
+        api.post(&format!("{lock}/extend"), extend).await.status,
         200
     );
     let release = json!({ "token": token });
     assert_eq!(
-        person
-            .post(&format!("{lock}/release"), release)
-            .await
-            .status,
+        api.post(&format!("{lock}/release"), release).await.status,
         200
     );
     let force = json!({ "fingerprint": "0123456789abcdef", "reason": "r" });
     assert_eq!(
-        person
-            .post(&format!("{lock}/force-release"), force)
+        api.post(&format!("{lock}/force-release"), force)
             .await
-            .code(),
+            .problem_code(),
         "not-held"
     );
     for n in 0..20 {
         let path = format!("/api/v1/groups/made-up-{n}/locks/a/acquire");
         assert_eq!(
-            person.post(&path, json!({ "ttl_ms": 1000 })).await.code(),
+            api.post(&path, json!({ "ttl_ms": 1000 }))
+                .await
+                .problem_code(),
             "unknown-group"
         );
-        person.get(&format!("/no-such-page-{n}")).await;
+        api.get(&format!("/no-such-page-{n}")).await;
     }
 
-    let metrics = Metrics::of(&person).await;
-    let acts = |group: &str, act: &str, outcome: &str| {
+    let metrics = Metrics::of(&api).await;
+    let operations = |group: &str, operation: &str, result: &str| {
         let name = format!(
-            "lockkeeper_acts_total{{act=\"{act}\",group=\"{group}\",outcome=\"{outcome}\"}}"
+            "lockkeeper_operations_total{{group=\"{group}\",operation=\"{operation}\",result=\"{result}\"}}"
         );
         metrics.get(&name)
     };
-    assert_eq!(acts("orders", "acquire", "done"), Some(1.0));
-    assert_eq!(acts("orders", "acquire", "held"), Some(3.0));
-    assert_eq!(acts("orders", "extend", "done"), Some(1.0));
-    assert_eq!(acts("orders", "release", "done"), Some(1.0));
-    assert_eq!(acts("orders", "force-release", "not-held"), Some(1.0));
-    assert_eq!(acts("", "acquire", "unknown-group"), Some(20.0));
+    assert_eq!(operations("orders", "acquire", "done"), Some(1.0));
+    assert_eq!(operations("orders", "acquire", "held"), Some(3.0));
+    assert_eq!(operations("orders", "extend", "done"), Some(1.0));
+    assert_eq!(operations("orders", "release", "done"), Some(1.0));
+    assert_eq!(operations("orders", "force-release", "not-held"), Some(1.0));
+    assert_eq!(operations("", "acquire", "unknown-group"), Some(20.0));
     let requests = |status: u16| {
         let route = "/api/v1/groups/{group}/locks/{key}/acquire";
         metrics.get(&format!(
@@ -181,104 +174,109 @@ async fn acts_and_requests_are_counted_by_what_came_of_them() {
         (requests(201), requests(409), requests(404)),
         (Some(1.0), Some(3.0), Some(20.0))
     );
-    let page = person.get("/metrics").await.text;
+    let page = api.get("/metrics").await.text;
     assert!(
         !page.contains("made-up") && !page.contains("no-such-page"),
         "{page}"
     );
-    lint(&page).await;
+    lint_metrics(&page).await;
 }
 
 #[tokio::test]
-async fn an_acquire_that_hangs_up_while_it_waits_is_counted_as_given_up() {
+async fn a_waiting_acquire_whose_connection_closes_is_counted_as_cancelled() {
     let nodes = RedisNodes::start(1).await;
-    nodes.set(0, b"lock:a", b"somebody", Some(600_000)).await;
+    nodes.set(0, b"lock:a", b"owner", Some(600_000)).await;
     let console = TestConsole::start(vec![nodes.config()]).await;
-    let person = console.person();
+    let api = console.api();
     let waiting = tokio::spawn({
-        let person = person.clone();
+        let api = api.clone();
         async move {
             let body = json!({ "ttl_ms": 1000, "wait_ms": 60_000 });
-            person
-                .post("/api/v1/groups/orders/locks/lock%3Aa/acquire", body)
+            api.post("/api/v1/groups/orders/locks/lock%3Aa/acquire", body)
                 .await
         }
     });
-    comes_to_be(
-        &person,
-        "lockkeeper_requests_in_progress{kind=\"waiting\"}",
+    wait_for_sample(
+        &api,
+        "lockkeeper_requests_in_flight{kind=\"queued-acquires\"}",
         1.0,
     )
     .await;
     waiting.abort();
-    let given_up = "lockkeeper_acts_total{act=\"acquire\",group=\"orders\",outcome=\"given-up\"}";
-    comes_to_be(&person, given_up, 1.0).await;
-    comes_to_be(
-        &person,
-        "lockkeeper_requests_in_progress{kind=\"waiting\"}",
+    let cancelled =
+        "lockkeeper_operations_total{group=\"orders\",operation=\"acquire\",result=\"cancelled\"}";
+    wait_for_sample(&api, cancelled, 1.0).await;
+    wait_for_sample(
+        &api,
+        "lockkeeper_requests_in_flight{kind=\"queued-acquires\"}",
         0.0,
     )
     .await;
 }
 
 #[tokio::test]
-async fn renewals_show_how_long_ago_the_last_one_was() {
+async fn the_age_of_the_last_renewal_is_reported() {
     let nodes = RedisNodes::start(1).await;
     let console = TestConsole::start(vec![nodes.config()]).await;
-    let person = console.person();
+    let api = console.api();
     let lock = "/api/v1/groups/orders/locks/lock%3Aa";
     let body = json!({ "ttl_ms": 30_000, "auto_renew": true });
-    let token = person.post(&format!("{lock}/acquire"), body).await.json()["token"].clone();
-    comes_to_be(&person, "lockkeeper_kept_locks", 1.0).await;
+    let token = api.post(&format!("{lock}/acquire"), body).await.json()["token"].clone();
+    wait_for_sample(&api, "lockkeeper_auto_renewed_locks", 1.0).await;
     let appeared = "lockkeeper_changes_total{change=\"appeared\",group=\"orders\"}";
-    comes_to_be(&person, appeared, 1.0).await;
+    wait_for_sample(&api, appeared, 1.0).await;
     let extend = json!({ "token": token, "ttl_ms": 60_000 });
     assert_eq!(
-        person.post(&format!("{lock}/extend"), extend).await.status,
+        api.post(&format!("{lock}/extend"), extend).await.status,
         200
     );
-    let renewal = "lockkeeper_oldest_renewal_seconds{format=\"plain\",group=\"orders\"}";
-    let age = eventually("a renewal was seen", async || {
-        Metrics::of(&person).await.get(renewal)
+    let renewal = "lockkeeper_max_renewal_age_seconds{format=\"plain\",group=\"orders\"}";
+    let age = wait_for("the renewal is recorded", async || {
+        Metrics::of(&api).await.get(renewal)
     });
     assert!((0.0..60.0).contains(&age.await));
 }
 
 #[tokio::test]
-async fn where_one_signs_in_metrics_take_a_token_and_tell_of_the_groups_that_it_may_see() {
+async fn metrics_with_a_token_show_only_the_groups_in_its_scope() {
     let nodes = RedisNodes::start(1).await;
     let group = |name: &str| GroupConfig {
         name: name.to_owned(),
         ..nodes.config()
     };
-    let mine = Some(&["orders"][..]);
-    let (viewer, viewers) = token("prometheus", rights(Role::Viewer, mine, None));
-    let (operator, operators) = token("deploy", rights(Role::Operator, None, None));
+    let groups = Some(&["orders"][..]);
+    let (viewer, viewers) = api_token("prometheus", role_grant(Role::Viewer, groups, None));
+    let (operator, operators) = api_token("deploy", role_grant(Role::Operator, None, None));
     let access = AccessConfig {
         tokens: vec![viewers, operators],
         ..AccessConfig::default()
     };
-    let console = console_with(vec![group("orders"), group("jobs")], access, Clock::real()).await;
-    let person = console.person();
-    let send = async |method: &str, path: &str, token: &str, body: &str| -> Answer {
+    let console = start_console_with_access(
+        vec![group("orders"), group("jobs")],
+        access,
+        Clock::system(),
+    )
+    .await;
+    let api = console.api();
+    let send = async |method: &str, path: &str, token: &str, body: &str| -> ApiResponse {
         let bearer = format!("Bearer {token}");
         let headers = [
             ("authorization", bearer.as_str()),
             ("content-type", "application/json"),
         ];
-        person.send(method, path, &headers, body).await
+        api.send(method, path, &headers, body).await
     };
     for name in ["orders", "jobs"] {
         let acquire = format!("/api/v1/groups/{name}/locks/lock%3A{name}/acquire");
-        let answer = send("POST", &acquire, &operator, "{\"ttl_ms\": 60000}").await;
-        assert_eq!(answer.status, 201, "{}", answer.text);
+        let response = send("POST", &acquire, &operator, "{\"ttl_ms\": 60000}").await;
+        assert_eq!(response.status, 201, "{}", response.text);
     }
-    assert_eq!(person.get("/metrics").await.code(), "sign-in-required");
+    assert_eq!(api.get("/metrics").await.problem_code(), "sign-in-required");
     let page = send("GET", "/metrics", &viewer, "").await;
     assert_eq!(page.status, 200);
     assert!(
         page.text
-            .contains("act=\"acquire\",group=\"orders\",outcome=\"done\"} 1"),
+            .contains("group=\"orders\",operation=\"acquire\",result=\"done\"} 1"),
         "{}",
         page.text
     );
@@ -290,5 +288,5 @@ async fn where_one_signs_in_metrics_take_a_token_and_tell_of_the_groups_that_it_
         "{}",
         page.text
     );
-    lint(&page.text).await;
+    lint_metrics(&page.text).await;
 }

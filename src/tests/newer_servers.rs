@@ -1,68 +1,76 @@
-//! Servers with commands that compare before they write: they are used where they are, and change nothing else.
+//! Servers with a compare-and-delete command (`DELIFEQ`, `DELEX … IFEQ`): it is used where
+//! available, with the same results as the script.
 
 use std::time::Duration;
 
-use lockkeeper::domain::{ActOutcome, LockKey};
-use lockkeeper::server::locking::{End, Token, acquire, extend, release};
+use lockkeeper::domain::{LockKey, NodeOutcome};
+use lockkeeper::server::locking::{AcquireResult, Token, acquire, extend, release};
 use redis::AsyncCommands as _;
 
-use crate::support::ask;
-use crate::support::eventually_is;
-use crate::support::ours::won;
+use crate::support::locking::expect_acquired;
 use crate::support::redis_nodes::{RedisNode, RedisNodes};
+use crate::support::run_command;
+use crate::support::wait_until;
 
 const TTL: Duration = Duration::from_secs(30);
 
-/// How often the server was asked for a command.
-async fn calls(nodes: &RedisNodes, command: &str) -> u64 {
-    let stats: String = ask(&mut nodes.0[0].client().await, "INFO commandstats").await;
+/// How often a command was called on the first node.
+async fn call_count(nodes: &RedisNodes, command: &str) -> u64 {
+    let stats: String = run_command(&mut nodes.0[0].client().await, "INFO commandstats").await;
     let line = format!("cmdstat_{command}:calls=");
-    let told = stats.lines().find_map(|text| text.strip_prefix(&line));
-    told.map_or(0, |rest| rest.split(',').next().unwrap().parse().unwrap())
+    let fields = stats.lines().find_map(|text| text.strip_prefix(&line));
+    fields.map_or(0, |rest| rest.split(',').next().unwrap().parse().unwrap())
 }
 
 #[tokio::test]
-async fn an_owner_extends_without_shortening_and_releases_by_the_servers_own_command() {
+async fn an_owner_extends_without_shortening_and_releases_by_a_single_command() {
     let nodes = RedisNodes(vec![RedisNode::start_valkey().await]);
     let group = nodes.group().await;
     let (key, ours, wrong) = (
         LockKey::from("lock:a"),
-        Token::mint("us"),
-        Token::mint("them"),
+        Token::generate("us"),
+        Token::generate("them"),
     );
-    won(acquire(&group, &key, &ours, Duration::from_secs(10)).await);
+    expect_acquired(acquire(&group, &key, &ours, Duration::from_secs(10)).await);
     for ttl in [TTL, Duration::from_secs(1)] {
-        won(extend(&group, &key, &ours, ttl).await);
+        expect_acquired(extend(&group, &key, &ours, ttl).await);
     }
-    let scripts = calls(&nodes, "evalsha").await;
+    let scripts = call_count(&nodes, "evalsha").await;
     let mut client = nodes.0[0].client().await;
     let left: i64 = client.pttl(key.as_bytes()).await.unwrap();
     assert!(left > 20_000, "{left}");
     let released = release(&group, &key, &ours).await;
-    assert_eq!(released[0].outcome, ActOutcome::Released);
-    assert_eq!(calls(&nodes, "delifeq").await, 1);
-    assert_eq!(calls(&nodes, "evalsha").await, scripts, "no script was run");
+    assert_eq!(released[0].outcome, NodeOutcome::Released);
+    assert_eq!(call_count(&nodes, "delifeq").await, 1);
+    assert_eq!(
+        call_count(&nodes, "evalsha").await,
+        scripts,
+        "no script was run"
+    );
 
-    // Where it cannot be done, the script says why.
-    assert_eq!(extend(&group, &key, &ours, TTL).await.end, End::NotHeld);
+    // If the command fails, a script determines the reason.
+    assert_eq!(
+        extend(&group, &key, &ours, TTL).await.result,
+        AcquireResult::NotHeld
+    );
     assert_eq!(
         release(&group, &key, &ours).await[0].outcome,
-        ActOutcome::NotHeld
+        NodeOutcome::NotHeld
     );
-    won(acquire(&group, &key, &ours, TTL).await);
-    let taken = extend(&group, &key, &wrong, TTL).await.end;
+    expect_acquired(acquire(&group, &key, &ours, TTL).await);
+    let rejected = extend(&group, &key, &wrong, TTL).await.result;
     assert!(
-        matches!(taken, End::Taken { owner: Some(_), .. }),
-        "{taken:?}"
+        matches!(rejected, AcquireResult::HeldByOther { owner: Some(_), .. }),
+        "{rejected:?}"
     );
     assert!(matches!(
         release(&group, &key, &wrong).await[0].outcome,
-        ActOutcome::OtherOwner { owner: Some(_) }
+        NodeOutcome::OtherOwner { owner: Some(_) }
     ));
     let () = client.rpush("lock:list", "x").await.unwrap();
     assert_eq!(
-        extend(&group, &"lock:list".into(), &ours, TTL).await.end,
-        End::WrongType("list".to_owned())
+        extend(&group, &"lock:list".into(), &ours, TTL).await.result,
+        AcquireResult::WrongType("list".to_owned())
     );
     assert!(nodes.get(0, b"lock:a").await.is_some());
 }
@@ -75,12 +83,12 @@ async fn a_group_may_mix_old_and_new_servers() {
         RedisNode::start().await,
     ]);
     let group = nodes.group().await;
-    let (key, token) = (LockKey::from("lock:a"), Token::mint("us"));
+    let (key, token) = (LockKey::from("lock:a"), Token::generate("us"));
     for _ in 0..3 {
-        won(acquire(&group, &key, &token, TTL).await);
-        won(extend(&group, &key, &token, TTL).await);
+        expect_acquired(acquire(&group, &key, &token, TTL).await);
+        expect_acquired(extend(&group, &key, &token, TTL).await);
         release(&group, &key, &token).await;
-        eventually_is("it is released everywhere", async || {
+        wait_until("the lock is released on every node", async || {
             nodes.values(0..3, &key).await == [None, None, None]
         })
         .await;

@@ -1,22 +1,25 @@
-//! Redis 6.2, the oldest that is watched: it tells of changes, and its locks are taken, renewed, seen and freed as on newer ones.
+//! Redis 6.2, the oldest supported version: change feed, acquire, extend, release and force-release
+//! work as on newer servers.
 
 use std::time::Duration;
 
-use lockkeeper::domain::ActOutcome;
+use lockkeeper::domain::NodeOutcome;
 use lockkeeper::server::formats::fingerprint;
-use lockkeeper::server::locking::{Claim, End, Layout, Want, extend, release};
+use lockkeeper::server::locking::{
+    AcquireAttempt, AcquireParams, AcquireResult, Layout, extend, release,
+};
 use serde_json::json;
 
-use crate::feed::{config, is_about};
+use crate::change_feed::{config, is_change};
 use crate::support::console::TestConsole;
-use crate::support::eventually_is;
 use crate::support::redis_nodes::{RedisNode, RedisNodes};
+use crate::support::wait_until;
 
 const TTL: Duration = Duration::from_secs(30);
 
 #[tokio::test]
-async fn locks_live_and_end_as_on_newer_servers() {
-    let nodes = RedisNodes(vec![RedisNode::start_old().await]);
+async fn every_layout_is_acquired_extended_and_released_on_redis_6_2() {
+    let nodes = RedisNodes(vec![RedisNode::start_redis_6_2().await]);
     let group = nodes.group().await;
     for layout in [
         Layout::Plain,
@@ -25,54 +28,56 @@ async fn locks_live_and_end_as_on_newer_servers() {
         Layout::RedissonFair,
     ] {
         let key = "lock:a".into();
-        let want = Want {
+        let params = AcquireParams {
             layout,
             key,
-            token: layout.mint("us"),
+            token: layout.generate_token("us"),
             ttl: TTL,
-            brought: false,
+            caller_supplied: false,
         };
-        let mut claim = Claim::new(&group, &want);
-        let attempt = claim.try_once().await;
+        let mut acquire = AcquireAttempt::new(&group, &params);
+        let attempt = acquire.try_once().await;
         assert!(
-            matches!(attempt.end, End::Won(_)),
+            matches!(attempt.result, AcquireResult::Acquired(_)),
             "{layout:?}: {attempt:?}"
         );
-        let token = attempt.token.unwrap_or_else(|| want.token.clone());
-        let attempt = extend(&group, &want.key, &token, TTL * 2).await;
+        let token = attempt.token.unwrap_or_else(|| params.token.clone());
+        let attempt = extend(&group, &params.key, &token, TTL * 2).await;
         assert!(
-            matches!(attempt.end, End::Won(_)),
+            matches!(attempt.result, AcquireResult::Acquired(_)),
             "{layout:?}: {attempt:?}"
         );
         let token = attempt.token.unwrap_or(token);
-        let released = release(&group, &want.key, &token).await;
-        assert_eq!(released[0].outcome, ActOutcome::Released, "{layout:?}");
+        let released = release(&group, &params.key, &token).await;
+        assert_eq!(released[0].outcome, NodeOutcome::Released, "{layout:?}");
     }
 }
 
 #[tokio::test]
-async fn changes_are_told_and_a_lock_is_freed_for_its_owner() {
-    let nodes = RedisNodes(vec![RedisNode::start_old().await]);
+async fn changes_are_sent_and_a_lock_is_force_released() {
+    let nodes = RedisNodes(vec![RedisNode::start_redis_6_2().await]);
     let console = TestConsole::start(vec![config(&nodes)]).await;
-    let person = console.person();
-    eventually_is("it tells of changes", async || {
-        let groups = person.get("/api/v1/groups").await.json();
+    let api = console.api();
+    wait_until("the change feed is up", async || {
+        let groups = api.get("/api/v1/groups").await.json();
         groups["groups"][0]["nodes"][0]["feed"] == "tracking"
     })
     .await;
-    let mut viewer = person.watch("", None).await;
-    viewer.next().await.unwrap();
+    let mut subscriber = api.subscribe("", None).await;
+    subscriber.next().await.unwrap();
     nodes.set(0, b"lock:a", b"stuck", Some(20_000)).await;
-    viewer
-        .until(|told| is_about(told, "appeared", "lock:a"))
+    subscriber
+        .wait_for(|event| is_change(event, "appeared", "lock:a"))
         .await;
     nodes.set(0, b"lock:a", b"stuck", Some(40_000)).await;
-    viewer
-        .until(|told| is_about(told, "renewed", "lock:a"))
+    subscriber
+        .wait_for(|event| is_change(event, "renewed", "lock:a"))
         .await;
     let body = json!({"fingerprint": fingerprint(b"stuck"), "reason": "its host is gone"});
     let path = "/api/v1/groups/orders/locks/lock%3Aa/force-release";
-    let released = person.post(path, body).await;
+    let released = api.post(path, body).await;
     assert_eq!(released.status, 200, "{}", released.text);
-    viewer.until(|told| told.data["type"] == "gone").await;
+    subscriber
+        .wait_for(|event| event.data["type"] == "gone")
+        .await;
 }

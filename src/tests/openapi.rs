@@ -1,4 +1,4 @@
-//! The OpenAPI document is a contract: changing it is a decision.
+//! The OpenAPI document is a contract: a change must be accepted in the snapshot.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::support::programs;
 
 #[test]
-fn the_openapi_document_is_the_one_that_was_agreed() {
+fn the_openapi_document_equals_the_accepted_snapshot() {
     let document = serde_json::to_value(lockkeeper::server::api::document()).unwrap();
     insta::with_settings!({ snapshot_path => "snapshots", prepend_module_to_snapshot => false, omit_expression => true }, {
         insta::assert_json_snapshot!("openapi", document);
@@ -14,16 +14,16 @@ fn the_openapi_document_is_the_one_that_was_agreed() {
 }
 
 #[test]
-fn every_reference_in_the_document_leads_somewhere() {
+fn every_reference_in_the_document_can_be_resolved() {
     let document = serde_json::to_value(lockkeeper::server::api::document()).unwrap();
-    let mut wanted = BTreeSet::new();
-    collect(&document, &mut wanted);
-    assert!(!wanted.is_empty());
-    for reference in wanted {
+    let mut references = BTreeSet::new();
+    collect_references(&document, &mut references);
+    assert!(!references.is_empty());
+    for reference in references {
         let pointer = reference.trim_start_matches('#');
         assert!(
             document.pointer(pointer).is_some(),
-            "{reference} leads nowhere"
+            "{reference} has no target"
         );
     }
 }
@@ -31,22 +31,22 @@ fn every_reference_in_the_document_leads_somewhere() {
 #[test]
 fn the_document_is_valid_openapi() {
     let document = lockkeeper::server::api::document().to_json().unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("openapi.json");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("openapi.json");
     std::fs::write(&file, document).unwrap();
-    let said = Command::new(programs::openapi_spec_validator())
+    let output = Command::new(programs::openapi_spec_validator())
         .args(["--schema", "3.1", "--validation-errors", "all"])
         .arg(&file)
         .output()
         .unwrap();
     let (out, err) = (
-        String::from_utf8_lossy(&said.stdout),
-        String::from_utf8_lossy(&said.stderr),
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
     );
-    assert!(said.status.success(), "{out}{err}");
+    assert!(output.status.success(), "{out}{err}");
 }
 
-fn collect(value: &serde_json::Value, found: &mut BTreeSet<String>) {
+fn collect_references(value: &serde_json::Value, found: &mut BTreeSet<String>) {
     match value {
         serde_json::Value::Object(map) => {
             found.extend(
@@ -54,9 +54,12 @@ fn collect(value: &serde_json::Value, found: &mut BTreeSet<String>) {
                     .and_then(|text| text.as_str())
                     .map(str::to_owned),
             );
-            map.values().for_each(|value| collect(value, found));
+            map.values()
+                .for_each(|value| collect_references(value, found));
         }
-        serde_json::Value::Array(list) => list.iter().for_each(|value| collect(value, found)),
+        serde_json::Value::Array(list) => list
+            .iter()
+            .for_each(|value| collect_references(value, found)),
         _ => {}
     }
 }

@@ -1,25 +1,25 @@
-//! Who holds what: labels on real servers add up to hosts and processes.
+//! The owners list: locks on real servers are counted by the host or process in their label.
 
 use serde_json::{Value, json};
 
 use crate::support::console::TestConsole;
-use crate::support::eventually;
 use crate::support::redis_nodes::RedisNodes;
+use crate::support::wait_for;
 
-/// The answer once so many locks are added up in it.
-async fn told(console: &TestConsole, query: &str, locks: u64) -> Value {
-    let person = console.person();
-    eventually("the locks are added up", async || {
-        let owners = person.get(&format!("/api/v1/owners{query}")).await.json();
-        let of = |row: &Value| row["locks"].as_u64().unwrap_or(0);
-        let named: u64 = owners["rows"].as_array()?.iter().map(of).sum();
-        (named + of(&owners["unnamed"]) == locks).then_some(owners)
+/// Returns the response once it counts this many locks.
+async fn owners_once_counted(console: &TestConsole, query: &str, locks: u64) -> Value {
+    let api = console.api();
+    wait_for("the locks are counted", async || {
+        let owners = api.get(&format!("/api/v1/owners{query}")).await.json();
+        let lock_count = |row: &Value| row["lock_count"].as_u64().unwrap_or(0);
+        let labeled: u64 = owners["rows"].as_array()?.iter().map(lock_count).sum();
+        (labeled + lock_count(&owners["unlabeled"]) == locks).then_some(owners)
     })
     .await
 }
 
 #[tokio::test]
-async fn what_a_dead_host_still_holds_stands_in_one_row() {
+async fn locks_of_one_host_are_counted_in_one_row() {
     let nodes = RedisNodes::start(1).await;
     nodes
         .set(
@@ -49,7 +49,7 @@ async fn what_a_dead_host_still_holds_stands_in_one_row() {
         .set(0, b"lock:nameless", b"0f5c4a3cfe0544ae", Some(600_000))
         .await;
     let console = TestConsole::start(vec![nodes.config()]).await;
-    let owners = told(&console, "", 4).await;
+    let owners = owners_once_counted(&console, "", 4).await;
     let rows: Vec<(&str, u64)> = owners["rows"]
         .as_array()
         .unwrap()
@@ -57,7 +57,7 @@ async fn what_a_dead_host_still_holds_stands_in_one_row() {
         .map(|row| {
             (
                 row["name"].as_str().unwrap(),
-                row["locks"].as_u64().unwrap(),
+                row["lock_count"].as_u64().unwrap(),
             )
         })
         .collect();
@@ -65,17 +65,17 @@ async fn what_a_dead_host_still_holds_stands_in_one_row() {
         rows.contains(&("web-2", 2)) && rows.contains(&("web-1", 1)),
         "{rows:?}"
     );
-    assert_eq!(owners["unnamed"]["locks"], 1);
+    assert_eq!(owners["unlabeled"]["lock_count"], 1);
     assert_eq!(owners["rows"][0]["groups"], json!(["orders"]));
 
     nodes.delete(0, b"job-lock:prod:c").await;
-    let owners = told(&console, "?group=orders&by=label", 3).await;
+    let owners = owners_once_counted(&console, "?group=orders&group_by=label", 3).await;
     assert_eq!(owners["total"], 1);
 
-    let person = console.person();
-    let unknown = person.get("/api/v1/owners?group=x").await;
-    unknown.is(404, "unknown-group");
-    let bad = person.get("/api/v1/owners?by=shoe").await;
-    bad.is(400, "bad-request");
+    let api = console.api();
+    let unknown = api.get("/api/v1/owners?group=x").await;
+    unknown.assert_problem(404, "unknown-group");
+    let bad = api.get("/api/v1/owners?group_by=shoe").await;
+    bad.assert_problem(400, "bad-request");
     console.stop().await;
 }

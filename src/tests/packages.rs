@@ -1,4 +1,4 @@
-//! The files of `scripts/package` fit the program: its version, its configuration, its options.
+//! The files of `scripts/package` match the program: its version, configuration and options.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use lockkeeper::server::config::parse;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-fn package(name: &str) -> String {
+fn read_package_file(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("scripts/package")
         .join(name);
@@ -14,10 +14,15 @@ fn package(name: &str) -> String {
 }
 
 #[test]
-fn the_configuration_of_the_compose_file_is_accepted_and_names_its_servers() {
-    let config = parse("lockkeeper.toml", &package("lockkeeper.toml"), &|_| None).unwrap();
+fn the_configuration_of_the_compose_file_is_valid_and_names_its_servers() {
+    let config = parse(
+        "lockkeeper.toml",
+        &read_package_file("lockkeeper.toml"),
+        &|_| None,
+    )
+    .unwrap();
     assert!(config.warnings.is_empty(), "{:?}", config.warnings);
-    let compose = package("compose.yaml");
+    let compose = read_package_file("compose.yaml");
     let nodes = &config.groups[0].nodes;
     assert_eq!(nodes.len(), 5);
     for node in nodes {
@@ -30,21 +35,21 @@ fn the_configuration_of_the_compose_file_is_accepted_and_names_its_servers() {
 }
 
 #[test]
-fn what_several_consoles_share_can_be_switched_on_in_the_compose_file() {
-    let text = package("lockkeeper.toml");
+fn shared_storage_can_be_enabled_in_the_compose_file() {
+    let text = read_package_file("lockkeeper.toml");
     let commented = text.split("# [storage]").nth(1).unwrap();
     let lines = commented.lines().map(|line| line.trim_start_matches("# "));
     let lines = lines.filter(|line| *line != "#");
-    let switched_on = format!("{text}\n[storage]{}", lines.collect::<Vec<_>>().join("\n"));
-    let config = parse("lockkeeper.toml", &switched_on, &|_| None).unwrap();
+    let enabled = format!("{text}\n[storage]{}", lines.collect::<Vec<_>>().join("\n"));
+    let config = parse("lockkeeper.toml", &enabled, &|_| None).unwrap();
     assert!(config.warnings.is_empty(), "{:?}", config.warnings);
     assert!(config.storage != lockkeeper::server::config::StorageConfig::default());
-    assert!(package("compose.yaml").contains("\n  postgres:\n"));
+    assert!(read_package_file("compose.yaml").contains("\n  postgres:\n"));
 }
 
 #[test]
-fn the_configuration_of_the_chart_is_accepted() {
-    let values = package("helm/values.yaml");
+fn the_configuration_of_the_chart_is_valid() {
+    let values = read_package_file("helm/values.yaml");
     let indented = values.split("config: |\n").nth(1).unwrap();
     let lines = indented
         .lines()
@@ -52,19 +57,19 @@ fn the_configuration_of_the_chart_is_accepted() {
     let text: String = lines
         .map(|line| format!("{}\n", line.trim_start()))
         .collect();
-    let hash = lockkeeper::server::access::password::hash("correct horse").unwrap();
+    let hash = lockkeeper::server::access::password::hash_password("correct horse").unwrap();
     let environment = |name: &str| (name == "ADMIN_PASSWORD_HASH").then(|| hash.clone());
     let config = parse("values.yaml", &text, &environment).unwrap();
     assert_eq!(config.groups[0].name, "default");
     assert!(
-        !config.access.is_open(),
-        "whoever reaches the service has to sign in"
+        !config.access.is_auth_disabled(),
+        "the service requires sign-in"
     );
 }
 
 #[test]
-fn every_package_is_of_this_version() {
-    let chart = package("helm/Chart.yaml");
+fn every_package_has_the_version_of_the_program() {
+    let chart = read_package_file("helm/Chart.yaml");
     assert!(
         chart.contains(&format!("\nversion: {VERSION}\n")),
         "{chart}"
@@ -74,66 +79,72 @@ fn every_package_is_of_this_version() {
         "{chart}"
     );
     for text in [
-        include_str!("../../README.md"),
+        include_str!("../../docs/installation.md"),
         include_str!("../../.github/CHANGELOG.md"),
     ] {
         assert!(text.contains(VERSION));
     }
 }
 
-/// What stands behind `name=` in the systemd unit.
-fn settings<'a>(unit: &'a str, name: &str) -> Vec<&'a str> {
+/// The values of a setting in the systemd unit.
+fn settings_of_unit<'a>(unit: &'a str, name: &str) -> Vec<&'a str> {
     let setting = |line: &'a str| line.strip_prefix(name)?.strip_prefix('=');
     unit.lines().filter_map(setting).collect()
 }
 
 #[test]
-fn the_systemd_unit_reads_the_configuration_where_it_is_edited_and_reads_it_again() {
-    let unit = package("lockkeeper.service");
+fn the_systemd_unit_reads_and_reloads_the_configuration_in_place() {
+    let unit = read_package_file("lockkeeper.service");
     for copies in ["LoadCredential", "LoadCredentialEncrypted", "DynamicUser"] {
-        assert!(settings(&unit, copies).is_empty(), "{copies}");
+        assert!(settings_of_unit(&unit, copies).is_empty(), "{copies}");
     }
     let file = "/etc/lockkeeper/lockkeeper.toml";
     let start = format!("/usr/bin/lockkeeper serve --config {file}");
-    assert_eq!(settings(&unit, "ExecStart"), [start]);
-    assert_eq!(settings(&unit, "ExecReload"), ["/bin/kill -HUP $MAINPID"]);
-    assert_eq!(settings(&unit, "ReadOnlyPaths"), ["/etc/lockkeeper"]);
-    let user = settings(&unit, "User");
-    assert_eq!(user, settings(&unit, "Group"));
-    assert!(package("lockkeeper.sysusers").contains(&format!("\nu {} ", user[0])));
-    // The readable file of secrets is the group's, and of nobody else.
+    assert_eq!(settings_of_unit(&unit, "ExecStart"), [start]);
+    assert_eq!(
+        settings_of_unit(&unit, "ExecReload"),
+        ["/bin/kill -HUP $MAINPID"]
+    );
+    assert_eq!(
+        settings_of_unit(&unit, "ReadOnlyPaths"),
+        ["/etc/lockkeeper"]
+    );
+    let user = settings_of_unit(&unit, "User");
+    assert_eq!(user, settings_of_unit(&unit, "Group"));
+    assert!(read_package_file("lockkeeper.sysusers").contains(&format!("\nu {} ", user[0])));
+    // The unit's installation notes give the secrets file to root and group lockkeeper, mode 0640.
     assert!(unit.contains("-o root -g lockkeeper -m 0640"), "{unit}");
 }
 
 #[test]
-fn the_systemd_unit_bounds_what_the_console_takes_and_leaves_no_memory_behind() {
-    let unit = package("lockkeeper.service");
-    assert_eq!(settings(&unit, "LimitCORE"), ["0"]);
-    assert_eq!(settings(&unit, "MemoryMax"), ["1G"]);
-    assert_eq!(settings(&unit, "TasksMax"), ["256"]);
+fn the_systemd_unit_limits_memory_and_tasks_and_disables_core_dumps() {
+    let unit = read_package_file("lockkeeper.service");
+    assert_eq!(settings_of_unit(&unit, "LimitCORE"), ["0"]);
+    assert_eq!(settings_of_unit(&unit, "MemoryMax"), ["1G"]);
+    assert_eq!(settings_of_unit(&unit, "TasksMax"), ["256"]);
 }
 
 #[test]
-fn systemd_knows_every_setting_of_the_unit_and_finds_little_exposed() {
+fn systemd_accepts_every_setting_of_the_unit_and_rates_its_exposure_low() {
     let unit = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/package/lockkeeper.service");
     let analyze = |words: &[&str]| {
         let mut command = std::process::Command::new("systemd-analyze");
         command.args(words).arg(&unit).output()
     };
-    // Elsewhere than on machines with systemd, the other tests say what they can.
+    // Without systemd on this machine, only the other tests check the unit.
     let Ok(verified) = analyze(&["verify", "--man=no"]) else {
         return;
     };
-    let said = String::from_utf8_lossy(&verified.stderr);
-    // It is not installed here.
-    let odd = said
+    let messages = String::from_utf8_lossy(&verified.stderr);
+    // The program is not installed on this machine.
+    let warnings = messages
         .lines()
         .filter(|line| !line.contains("/usr/bin/lockkeeper is not executable"));
-    let odd: Vec<&str> = odd
+    let warnings: Vec<&str> = warnings
         .filter(|line| line.contains("lockkeeper.service"))
         .collect();
-    assert!(odd.is_empty(), "{odd:#?}");
-    // 2.0 of 10.
+    assert!(warnings.is_empty(), "{warnings:#?}");
+    // The threshold 20 is an exposure level of 2.0 of 10.
     let exposed = analyze(&["security", "--offline=true", "--threshold=20"]).unwrap();
     assert!(
         exposed.status.success(),
@@ -143,8 +154,8 @@ fn systemd_knows_every_setting_of_the_unit_and_finds_little_exposed() {
 }
 
 #[test]
-fn the_volume_of_the_chart_has_room_for_all_of_the_audit() {
-    let values = package("helm/values.yaml");
+fn the_volume_of_the_chart_is_large_enough_for_the_storage_and_its_wal() {
+    let values = read_package_file("helm/values.yaml");
     let size = values
         .split("\n  size: ")
         .nth(1)
@@ -153,33 +164,36 @@ fn the_volume_of_the_chart_has_room_for_all_of_the_audit() {
         .next()
         .unwrap();
     let gigabytes: u64 = size.strip_suffix("Gi").unwrap().parse().unwrap();
-    // What is written meanwhile is beside the file until it is in it.
-    let most = lockkeeper::server::config::StorageConfig::default().max_size;
-    assert!(gigabytes << 30 > most + most / 4, "{size} for {most} bytes");
+    // New pages are in the write-ahead log until a checkpoint moves them into the database file.
+    let max_size = lockkeeper::server::config::StorageConfig::default().max_size;
+    assert!(
+        gigabytes << 30 > max_size + max_size / 4,
+        "{size} for {max_size} bytes"
+    );
 }
 
 #[test]
-fn the_chart_asks_for_what_it_cannot_know_and_shows_no_plain_digest_of_secrets() {
-    let ingress = package("helm/templates/ingress.yaml");
+fn the_chart_requires_values_without_defaults_and_contains_no_unsalted_digest_of_secrets() {
+    let ingress = read_package_file("helm/templates/ingress.yaml");
     assert!(
-        ingress.contains("fail \"ingress.trustedFrom is needed"),
+        ingress.contains("fail \"ingress.trustedProxies is required"),
         "{ingress}"
     );
-    let names = package("helm/templates/_names.tpl");
+    let names = read_package_file("helm/templates/_names.tpl");
     assert!(
-        names.contains("required \"image.repository is needed"),
+        names.contains("required \"image.repository is required"),
         "{names}"
     );
     assert!(names.contains("include \"lockkeeper.salt\" ."), "{names}");
-    let deployment = package("helm/templates/deployment.yaml");
+    let deployment = read_package_file("helm/templates/deployment.yaml");
     assert!(!deployment.contains("sha256sum"), "{deployment}");
     for kind in ["NetworkPolicy", "PodDisruptionBudget"] {
-        let template = package(&format!("helm/templates/{}.yaml", kind.to_lowercase()));
+        let template = read_package_file(&format!("helm/templates/{}.yaml", kind.to_lowercase()));
         assert!(
             template.contains(&format!("\nkind: {kind}\n")),
             "{template}"
         );
-        // Opened and closed as often.
+        // Every block that is opened is closed.
         let count = |word: &str| template.matches(word).count();
         let opened = count("{{- if ") + count("{{- with ");
         assert_eq!(opened, template.matches("end }}").count(), "{template}");
@@ -187,8 +201,8 @@ fn the_chart_asks_for_what_it_cannot_know_and_shows_no_plain_digest_of_secrets()
 }
 
 #[test]
-fn what_the_ingress_adds_to_the_configuration_is_accepted() {
-    let names = package("helm/templates/_names.tpl");
+fn the_configuration_that_the_ingress_adds_is_valid() {
+    let names = read_package_file("helm/templates/_names.tpl");
     let added = names
         .split("[sign_in]\n")
         .nth(1)
@@ -197,10 +211,10 @@ fn what_the_ingress_adds_to_the_configuration_is_accepted() {
         .next()
         .unwrap();
     let added = added.replace(
-        "{{ .Values.ingress.trustedFrom | toJson }}",
+        "{{ .Values.ingress.trustedProxies | toJson }}",
         "[\"10.244.0.0/16\"]",
     );
-    let hash = lockkeeper::server::access::password::hash("correct horse").unwrap();
+    let hash = lockkeeper::server::access::password::hash_password("correct horse").unwrap();
     let user = format!("[[user]]\nname = \"ada\"\nrole = \"admin\"\npassword_hash = \"{hash}\"");
     let group = "[[group]]\nname = \"g\"\nnode = [{ url = \"redis://h:1\" }]\n";
     let config = parse(
@@ -209,5 +223,5 @@ fn what_the_ingress_adds_to_the_configuration_is_accepted() {
         &|_| None,
     )
     .unwrap();
-    assert_eq!(config.access.proxies.len(), 1);
+    assert_eq!(config.access.trusted_proxies.len(), 1);
 }

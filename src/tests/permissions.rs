@@ -1,14 +1,18 @@
-//! What a user of the nodes has to be permitted: what is listed is enough, and what is missing is named.
+//! Permissions of the console's Redis user: the documented ACL rules are sufficient, and a missing
+//! one is named in the error.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use lockkeeper::domain::{ActOutcome, LockKey, NodeAct};
-use lockkeeper::server::locking::{Claim, End, Layout, Permissions, Want, extend, release};
+use lockkeeper::domain::reason::Reason;
+use lockkeeper::domain::{LockKey, NodeOutcome, NodeResult};
+use lockkeeper::server::locking::{
+    AcquireAttempt, AcquireParams, AcquireResult, Layout, Permissions, extend, release,
+};
 use redis::AsyncCommands as _;
 use redis::aio::MultiplexedConnection;
 
-use crate::support::redis_nodes::{RedisNode, TestGroup, config_of};
+use crate::support::redis_nodes::{RedisNode, TestGroup, config_for_urls};
 
 const LAYOUTS: [Layout; 4] = [
     Layout::Plain,
@@ -20,18 +24,19 @@ const TTL: Duration = Duration::from_secs(60);
 const KEY: &str = "lock:job";
 const QUEUE: &str = "redisson_lock_queue:{lock:job}";
 const DEADLINES: &str = "redisson_lock_timeout:{lock:job}";
-const THEIRS: &str = "6d1f5a0e-1c3b-4d2a-9f00-0123456789ab:87";
-const BEHIND: &str = "6d1f5a0e-1c3b-4d2a-9f00-0123456789ab:88";
+const OTHER_OWNER: &str = "6d1f5a0e-1c3b-4d2a-9f00-0123456789ab:87";
+const NEXT_WAITER: &str = "6d1f5a0e-1c3b-4d2a-9f00-0123456789ab:88";
 
-/// The rules in the table of the configuration's page, a set for each row: to watch, and to lock in strings, hashes, with a queue.
-fn rows() -> Vec<BTreeSet<String>> {
-    let rows = rules_in("## Permissions\n").into_iter();
+/// The ACL rules in the documentation's table, a set for each row: watching, then locking with
+/// strings, hashes and queues.
+fn documented_rules() -> Vec<BTreeSet<String>> {
+    let rows = rules_in_section("## To watch and to lock\n").into_iter();
     rows.map(|(_, rules)| rules).collect()
 }
 
-/// The rows of the table in a section of that page: the formats that each names, and its rules.
-pub fn rules_in(heading: &str) -> Vec<(Vec<String>, BTreeSet<String>)> {
-    let page = include_str!("../../.github/configuration.md");
+/// The rows of the table in a section of that page: the formats and the rules of each.
+pub fn rules_in_section(heading: &str) -> Vec<(Vec<String>, BTreeSet<String>)> {
+    let page = include_str!("../../docs/permissions.md");
     let section = page.split(heading).nth(1).unwrap();
     let section = section.split("\n## ").next().unwrap();
     let rows = section.lines().filter(|line| line.starts_with('|')).skip(2);
@@ -46,19 +51,21 @@ pub fn rules_in(heading: &str) -> Vec<(Vec<String>, BTreeSet<String>)> {
     .collect()
 }
 
-/// What is needed to watch and to lock in this layout.
-fn rules(layout: Layout) -> Vec<String> {
-    let rows = rows().into_iter().take(1 + layout.permissions().len());
+/// The rules that are needed to watch, and to lock in this layout.
+fn rules_for_layout(layout: Layout) -> Vec<String> {
+    let rows = documented_rules()
+        .into_iter()
+        .take(1 + layout.permissions().len());
     rows.flatten().collect()
 }
 
-/// A server with a user of our own.
-struct Guarded {
+/// A server with a user whose ACL rules each test sets.
+struct RestrictedServer {
     node: RedisNode,
     admin: MultiplexedConnection,
 }
 
-impl Guarded {
+impl RestrictedServer {
     async fn start() -> Self {
         Self::on(RedisNode::start().await).await
     }
@@ -68,10 +75,10 @@ impl Guarded {
         Self { node, admin }
     }
 
-    /// The user may use locks named `lock:*`, and do what these rules permit.
-    async fn permit<'a>(&mut self, rules: impl IntoIterator<Item = &'a String>) {
+    /// Resets the user to keys named `lock:*` and adds these rules.
+    async fn set_user_rules<'a>(&mut self, rules: impl IntoIterator<Item = &'a String>) {
         let mut user = redis::cmd("ACL");
-        user.arg("SETUSER").arg("keeper");
+        user.arg("SETUSER").arg("console");
         for rule in "reset on >secret resetchannels -@all ~lock:*".split(' ') {
             user.arg(rule);
         }
@@ -81,89 +88,90 @@ impl Guarded {
         let () = user.query_async(&mut self.admin).await.unwrap();
     }
 
-    /// A group that is this server, as the user sees it.
+    /// Starts a group on this server that connects as the user.
     async fn group(&self) -> TestGroup {
-        let url = format!("redis://keeper:secret@127.0.0.1:{}", self.node.port());
-        let group = TestGroup::start(config_of(&[url]));
-        group.is_up().await;
+        let url = format!("redis://console:secret@127.0.0.1:{}", self.node.port());
+        let group = TestGroup::start(config_for_urls(&[url]));
+        group.wait_until_up().await;
         group
     }
 
-    async fn forget_everything(&mut self) {
-        for what in ["FLUSHALL", "SCRIPT"] {
-            let mut forget = redis::cmd(what);
-            if what == "SCRIPT" {
-                forget.arg("FLUSH");
+    async fn delete_keys_and_scripts(&mut self) {
+        for name in ["FLUSHALL", "SCRIPT"] {
+            let mut command = redis::cmd(name);
+            if name == "SCRIPT" {
+                command.arg("FLUSH");
             }
-            let () = forget.query_async(&mut self.admin).await.unwrap();
+            let () = command.query_async(&mut self.admin).await.unwrap();
         }
     }
 
-    /// Somebody else takes the lock, as is done in this layout.
-    async fn is_theirs(&mut self, layout: Layout) {
+    /// Acquires the lock for another owner in this layout.
+    async fn lock_as_other_owner(&mut self, layout: Layout) {
         match layout {
             Layout::Plain | Layout::Legacy => {
-                let () = self.admin.set_ex(KEY, "theirs", 60).await.unwrap();
+                let () = self.admin.set_ex(KEY, "other-owner", 60).await.unwrap();
             }
             Layout::Redisson | Layout::RedissonFair => {
-                let () = self.admin.hset(KEY, THEIRS, 1).await.unwrap();
+                let () = self.admin.hset(KEY, OTHER_OWNER, 1).await.unwrap();
                 let () = self.admin.expire(KEY, 60).await.unwrap();
             }
         }
     }
 
-    /// Everything that is done with a lock from one end of its life to the other; what the node said where it failed.
-    async fn life(&mut self, group: &TestGroup, layout: Layout) -> Vec<String> {
-        self.forget_everything().await;
+    /// Runs every operation on a lock, from a failed acquire to its last release, and returns the
+    /// reasons of failures.
+    async fn run_all_operations(&mut self, group: &TestGroup, layout: Layout) -> Vec<Reason> {
+        self.delete_keys_and_scripts().await;
         let key = LockKey::from(KEY);
-        let ours = Want {
+        let ours = AcquireParams {
             layout,
             key: key.clone(),
-            token: layout.mint(""),
+            token: layout.generate_token(""),
             ttl: TTL,
-            brought: false,
+            caller_supplied: false,
         };
-        let mut acts = Vec::new();
-        self.is_theirs(layout).await;
-        let mut claim = Claim::waiting(group, &ours, TTL);
-        let attempt = claim.try_once().await;
-        acts.extend(attempt.nodes);
+        let mut results = Vec::new();
+        self.lock_as_other_owner(layout).await;
+        let mut acquire = AcquireAttempt::with_wait(group, &ours, TTL);
+        let attempt = acquire.try_once().await;
+        results.extend(attempt.nodes);
         if layout == Layout::RedissonFair {
-            // Another one stands in line behind.
-            let () = self.admin.rpush(QUEUE, BEHIND).await.unwrap();
+            // Another waiter is queued behind this one.
+            let () = self.admin.rpush(QUEUE, NEXT_WAITER).await.unwrap();
             let far = 4_000_000_000_000_i64;
-            let () = self.admin.zadd(DEADLINES, BEHIND, far).await.unwrap();
+            let () = self.admin.zadd(DEADLINES, NEXT_WAITER, far).await.unwrap();
         }
         let () = self.admin.del(KEY).await.unwrap();
-        let attempt = claim.try_once().await;
-        acts.extend(attempt.nodes);
+        let attempt = acquire.try_once().await;
+        results.extend(attempt.nodes);
         let token = attempt.token.unwrap_or_else(|| ours.token.clone());
-        if matches!(attempt.end, End::Won(_)) {
-            let again = Want {
-                brought: true,
+        if matches!(attempt.result, AcquireResult::Acquired(_)) {
+            let again = AcquireParams {
+                caller_supplied: true,
                 token: token.clone(),
                 ..ours.clone()
             };
-            acts.extend(Claim::new(group, &again).try_once().await.nodes);
-            acts.extend(extend(group, &key, &token, TTL).await.nodes);
-            for _ in 0..=u32::from(layout.counts()) {
-                acts.extend(release(group, &key, &token).await);
+            results.extend(AcquireAttempt::new(group, &again).try_once().await.nodes);
+            results.extend(extend(group, &key, &token, TTL).await.nodes);
+            for _ in 0..=u32::from(layout.counts_holds()) {
+                results.extend(release(group, &key, &token).await);
             }
         }
-        acts.into_iter().filter_map(failure).collect()
+        results.into_iter().filter_map(failure_reason).collect()
     }
 }
 
-fn failure(act: NodeAct) -> Option<String> {
-    match act.outcome {
-        ActOutcome::Failed { reason } => Some(reason),
+fn failure_reason(result: NodeResult) -> Option<Reason> {
+    match result.outcome {
+        NodeOutcome::Failed { reason } => Some(reason),
         _ => None,
     }
 }
 
 #[test]
-fn the_readme_lists_what_each_layout_needs() {
-    let rows = rows();
+fn the_documentation_lists_the_rules_that_each_layout_needs() {
+    let rows = documented_rules();
     let all = Layout::RedissonFair.permissions();
     assert_eq!(rows.len(), 1 + all.len());
     for (row, needed) in rows[1..].iter().zip(all) {
@@ -179,79 +187,83 @@ fn the_readme_lists_what_each_layout_needs() {
 }
 
 #[tokio::test]
-async fn what_the_readme_lists_is_enough() {
+async fn the_documented_rules_are_sufficient() {
     for node in [RedisNode::start().await, RedisNode::start_valkey().await] {
-        let mut guarded = Guarded::on(node).await;
+        let mut server = RestrictedServer::on(node).await;
         for layout in LAYOUTS {
-            guarded.permit(&rules(layout)).await;
-            let group = guarded.group().await;
-            let failures = guarded.life(&group, layout).await;
-            assert_eq!(failures, Vec::<String>::new(), "{layout:?}");
-            let exists: bool = guarded.admin.exists(KEY).await.unwrap();
+            server.set_user_rules(&rules_for_layout(layout)).await;
+            let group = server.group().await;
+            let failures = server.run_all_operations(&group, layout).await;
+            assert!(failures.is_empty(), "{layout:?}: {failures:?}");
+            let exists: bool = server.admin.exists(KEY).await.unwrap();
             assert!(!exists, "{layout:?}");
-            guarded.is_theirs(layout).await;
-            assert!(group.sighting(&KEY.into()).await.is_some(), "{layout:?}");
+            server.lock_as_other_owner(layout).await;
+            assert!(group.key_state(&KEY.into()).await.is_some(), "{layout:?}");
         }
     }
 }
 
 #[tokio::test]
-async fn a_name_that_is_not_permitted_is_named() {
-    let mut guarded = Guarded::start().await;
+async fn a_key_pattern_that_is_not_permitted_is_named() {
+    let mut server = RestrictedServer::start().await;
     for layout in LAYOUTS {
-        let all = rules(layout);
-        guarded.permit(&all).await;
-        let group = guarded.group().await;
-        // Of a lock that has no such counter nothing fails.
+        let all = rules_for_layout(layout);
+        server.set_user_rules(&all).await;
+        let group = server.group().await;
+        // The counter of an `RFencedLock` is not accessed for locks that have none.
         let is_needed = |rule: &&String| rule.starts_with('~') && *rule != "~redisson_lock_token:*";
         for name in all.iter().filter(is_needed) {
-            guarded
-                .permit(all.iter().filter(|rule| *rule != name))
+            server
+                .set_user_rules(all.iter().filter(|rule| *rule != name))
                 .await;
-            let failures = guarded.life(&group, layout).await;
-            let says_which = |reason: &String| reason.contains("NOPERM") && reason.contains(name);
-            assert!(failures.iter().any(says_which), "{name}: {failures:?}");
+            let failures = server.run_all_operations(&group, layout).await;
+            let names_it = |reason: &Reason| {
+                let text = reason.to_string();
+                text.contains("NOPERM") && text.contains(name)
+            };
+            assert!(failures.iter().any(names_it), "{name}: {failures:?}");
         }
     }
 }
 
 #[tokio::test]
 async fn a_command_that_is_not_permitted_is_named() {
-    /// Without these nothing fails. Something is left to end by itself: another's field in the same hash, a place in the
-    /// queue; or nobody is woken; or a newer server does without (`SET … GET`); or it is needed for an `RFencedLock` alone.
-    const SILENT: [&str; 6] = ["+get", "+hdel", "+incr", "+lrange", "+lrem", "+publish"];
-    let mut guarded = Guarded::start().await;
+    /// Commands without which no operation fails: a field of another owner or a queue position
+    /// remains until it expires, waiters are not woken, a newer server does not need the command
+    /// (`SET … GET`), or only an `RFencedLock` needs it.
+    const OPTIONAL: [&str; 6] = ["+get", "+hdel", "+incr", "+lrange", "+lrem", "+publish"];
+    let mut server = RestrictedServer::start().await;
     for layout in [Layout::Plain, Layout::Redisson, Layout::RedissonFair] {
-        let all = rules(layout);
-        guarded.permit(&all).await;
-        let group = guarded.group().await;
+        let all = rules_for_layout(layout);
+        server.set_user_rules(&all).await;
+        let group = server.group().await;
         let own = layout.permissions().last().unwrap();
         for command in own.commands {
-            if SILENT.contains(command) {
+            if OPTIONAL.contains(command) {
                 continue;
             }
-            guarded
-                .permit(all.iter().filter(|rule| rule != command))
+            server
+                .set_user_rules(all.iter().filter(|rule| rule != command))
                 .await;
-            let failures = guarded.life(&group, layout).await;
-            let says_which = |reason: &String| reason.contains(&command[1..]);
-            assert!(failures.iter().any(says_which), "{command}: {failures:?}");
+            let failures = server.run_all_operations(&group, layout).await;
+            let names_it = |reason: &Reason| reason.to_string().contains(&command[1..]);
+            assert!(failures.iter().any(names_it), "{command}: {failures:?}");
         }
     }
 }
 
 #[tokio::test]
-async fn a_user_who_may_not_set_a_lease_leaves_no_lock_without_one() {
-    let mut guarded = Guarded::start().await;
+async fn a_user_without_pexpire_leaves_no_lock_without_expiry() {
+    let mut server = RestrictedServer::start().await;
     for layout in LAYOUTS {
-        let all = rules(layout);
-        guarded
-            .permit(all.iter().filter(|rule| *rule != "+pexpire"))
+        let all = rules_for_layout(layout);
+        server
+            .set_user_rules(all.iter().filter(|rule| *rule != "+pexpire"))
             .await;
-        let group = guarded.group().await;
-        guarded.life(&group, layout).await;
-        let exists: bool = guarded.admin.exists(KEY).await.unwrap();
-        let left: i64 = guarded.admin.pttl(KEY).await.unwrap();
+        let group = server.group().await;
+        server.run_all_operations(&group, layout).await;
+        let exists: bool = server.admin.exists(KEY).await.unwrap();
+        let left: i64 = server.admin.pttl(KEY).await.unwrap();
         assert!(!exists || left > 0, "{layout:?}: {left}");
     }
 }

@@ -1,4 +1,4 @@
-//! What the README and the pages beside it show works as it stands there, and their links lead somewhere.
+//! The examples in the README and the documentation are valid, and their links are not broken.
 
 use std::path::Path;
 
@@ -8,11 +8,11 @@ use lockkeeper::server::config::{
     AuditConfig, LimitsConfig, LockingConfig, LogFormat, StorageConfig, WebhookConfig, parse,
 };
 
-use crate::support::certificates::{Authority, text};
+use crate::support::certificates::{CertificateAuthority, path_str};
 
 #[test]
-fn the_configuration_that_is_shown_is_accepted() {
-    let page = include_str!("../../.github/configuration.md");
+fn the_example_in_the_configuration_reference_is_valid_and_shows_the_defaults() {
+    let page = include_str!("../../docs/configuration.md");
     let example = page
         .split("```toml\n")
         .nth(1)
@@ -20,8 +20,8 @@ fn the_configuration_that_is_shown_is_accepted() {
         .split("```")
         .next()
         .unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let secret = folder.path().join("redis");
+    let directory = tempfile::tempdir().unwrap();
+    let secret = directory.path().join("redis");
     std::fs::write(&secret, "s3cret\n").unwrap();
     let example = example.replace("/run/secrets/redis", secret.to_str().unwrap());
     let environment = |name: &str| match name {
@@ -40,67 +40,67 @@ fn the_configuration_that_is_shown_is_accepted() {
         [3, 1]
     );
     assert!(config.warnings.is_empty());
-    // What it shows as defaults are the defaults.
+    // The values that the page calls defaults are the defaults.
     assert_eq!(config.log_format, LogFormat::default());
     let shown = &config.webhooks[0];
-    let usual = WebhookConfig {
+    let default = WebhookConfig {
         groups: shown.groups.clone(),
         ..WebhookConfig::new("pager", shown.url.clone(), shown.secret.clone())
     };
-    assert_eq!(format!("{shown:?}"), format!("{usual:?}"));
+    assert_eq!(format!("{shown:?}"), format!("{default:?}"));
     assert_eq!(config.limits, LimitsConfig::default());
     assert_eq!(config.audit, AuditConfig::default());
     assert_eq!(config.storage, StorageConfig::default());
     let shown = &config.groups[0];
-    let usual = LockingConfig::new(shown.kind);
-    assert_eq!(format!("{:?}", shown.locking), format!("{usual:?}"));
+    let default = LockingConfig::new(shown.kind);
+    assert_eq!(format!("{:?}", shown.locking), format!("{default:?}"));
 }
 
 #[test]
-fn who_may_come_in_is_read_as_it_is_shown() {
-    let page = include_str!("../../.github/configuration.md");
-    let shown = page.split("```toml\n").nth(2).unwrap();
-    let shown = shown.split("```").next().unwrap();
+fn the_example_of_users_and_tokens_is_valid() {
+    let page = include_str!("../../docs/sign-in.md");
+    let example = page.split("```toml\n").nth(1).unwrap();
+    let example = example.split("```").next().unwrap();
     let digest = format!("sha256:{}", "0".repeat(64));
     let groups = "[[group]]\nname = \"orders\"\nnode = [{ url = \"redis://h:1\" }]\n";
-    let text = format!("{groups}{}", shown.replace("sha256:…", &digest));
-    let hash = lockkeeper::server::access::password::hash("correct horse").unwrap();
+    let text = format!("{groups}{}", example.replace("sha256:…", &digest));
+    let hash = lockkeeper::server::access::password::hash_password("correct horse").unwrap();
     let environment = |name: &str| (name == "ALICE_HASH").then(|| hash.clone());
     let config = lockkeeper::server::config::parse("c", &text, &environment).unwrap();
     assert_eq!(
         (config.access.users.len(), config.access.tokens.len()),
         (1, 1)
     );
-    // The numbers that it shows as defaults are the defaults.
+    // The values that the page calls defaults are the defaults.
     assert_eq!(config.access.sessions, SessionsConfig::default());
 }
 
 #[test]
-fn the_other_kinds_of_groups_that_are_shown_are_accepted() {
-    let page = include_str!("../../.github/configuration.md");
-    let example = page.split("```toml\n").nth(3).unwrap();
+fn the_examples_of_redis_topologies_are_valid() {
+    let page = include_str!("../../docs/topologies.md");
+    let example = page.split("```toml\n").nth(1).unwrap();
     let example = example.split("```").next().unwrap();
-    let authority = Authority::new();
-    let console = authority.vouch_for("console");
-    let secret = authority.file().with_file_name("redis");
+    let authority = CertificateAuthority::new();
+    let console = authority.issue("console");
+    let secret = authority.ca_file().with_file_name("redis");
     std::fs::write(&secret, "s3cret\n").unwrap();
     let example = example
-        .replace("/run/secrets/redis", text(&secret))
-        .replace("/run/secrets/ca.pem", text(&authority.file()))
-        .replace("/run/secrets/console.pem", text(&console.certificate))
-        .replace("/run/secrets/console.key", text(&console.key));
+        .replace("/run/secrets/redis", path_str(&secret))
+        .replace("/run/secrets/ca.pem", path_str(&authority.ca_file()))
+        .replace("/run/secrets/console.pem", path_str(&console.certificate))
+        .replace("/run/secrets/console.key", path_str(&console.key));
     let environment = |name: &str| (name == "REDIS_PASSWORD").then(|| "s3cret".to_owned());
     let config = parse("lockkeeper.toml", &example, &environment).unwrap();
-    let of = |n: usize| (config.groups[n].name.as_str(), config.groups[n].kind);
-    assert_eq!(of(0), ("payments", GroupKind::Sentinel));
-    assert_eq!(of(1), ("carts", GroupKind::Cluster));
-    assert_eq!(of(2), ("sessions.0", GroupKind::Standalone));
-    assert_eq!(of(3), ("sessions.4", GroupKind::Standalone));
+    let name_and_kind = |n: usize| (config.groups[n].name.as_str(), config.groups[n].kind);
+    assert_eq!(name_and_kind(0), ("payments", GroupKind::Sentinel));
+    assert_eq!(name_and_kind(1), ("carts", GroupKind::Cluster));
+    assert_eq!(name_and_kind(2), ("sessions.0", GroupKind::Standalone));
+    assert_eq!(name_and_kind(3), ("sessions.4", GroupKind::Standalone));
     assert!(config.warnings.is_empty());
 }
 
 #[test]
-fn the_short_configuration_of_the_readme_is_accepted() {
+fn the_configuration_in_the_readme_is_valid() {
     let readme = include_str!("../../README.md");
     let example = readme.split("```toml\n").nth(1).unwrap();
     let example = example.split("```").next().unwrap();
@@ -112,13 +112,14 @@ fn the_short_configuration_of_the_readme_is_accepted() {
 }
 
 #[test]
-fn every_link_of_the_readme_and_the_pages_beside_it_leads_somewhere() {
+fn every_relative_link_of_the_documentation_points_to_an_existing_file() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let beside = std::fs::read_dir(root.join(".github")).unwrap();
-    let beside = beside.map(|entry| entry.unwrap().path());
-    let pages = beside.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
+    let directories = [".github", "docs"].map(|name| std::fs::read_dir(root.join(name)).unwrap());
+    let files = directories.into_iter().flatten();
+    let files = files.map(|entry| entry.unwrap().path());
+    let pages = files.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
     let mut links = 0;
-    for page in pages.chain([root.join("README.md")]) {
+    for page in pages.chain([root.join("README.md"), root.join("src/README.md")]) {
         let text = std::fs::read_to_string(&page).unwrap();
         let targets = text.split("](").skip(1).chain(text.split("src=\"").skip(1));
         for target in targets {
@@ -130,5 +131,5 @@ fn every_link_of_the_readme_and_the_pages_beside_it_leads_somewhere() {
             }
         }
     }
-    assert!(links > 20, "{links}");
+    assert!(links > 60, "{links}");
 }

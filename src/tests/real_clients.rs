@@ -1,4 +1,5 @@
-//! Other libraries and ours take the same lock at the same time: nobody overlaps, and everybody gets on.
+//! Other libraries and Lockkeeper contend for the same lock: critical sections never overlap, and
+//! every client makes progress.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -11,24 +12,24 @@ use lockkeeper::domain::LockKey;
 use tokio::process::Command;
 use tokio::time::{sleep, timeout};
 
-use crate::support::eventually_is;
-use crate::support::ours::take;
-use crate::support::programs::{node, python, script};
+use crate::support::locking::acquire;
+use crate::support::programs::{client_script, node, python};
 use crate::support::redis_nodes::{RedisNodes, TestGroup};
-use crate::support::witness::Witness;
+use crate::support::section_observer::SectionObserver;
+use crate::support::wait_until;
 
 const LOCK: &str = "lock:contended";
-/// How often each client takes the lock.
+/// How often each client acquires the lock.
 const ROUNDS: usize = 25;
 const TTL: Duration = Duration::from_secs(10);
-/// How long it may take until everybody had all of its rounds.
-const PATIENCE: Duration = Duration::from_secs(90);
+/// The time by which every client must have finished its rounds.
+const CONTEST_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// Some servers, a witness, and clients that are about to begin.
+/// Servers, an observer of critical sections, and clients that start at the same time.
 struct Contest {
     nodes: RedisNodes,
     group: Arc<TestGroup>,
-    witness: Arc<Witness>,
+    observer: Arc<SectionObserver>,
     clients: Vec<BoxFuture<'static, ()>>,
     names: Vec<String>,
 }
@@ -37,50 +38,57 @@ impl Contest {
     async fn on(nodes: usize) -> Self {
         let nodes = RedisNodes::start(nodes).await;
         let group = Arc::new(nodes.group().await);
-        let witness = Arc::new(Witness::start().await);
+        let observer = Arc::new(SectionObserver::start().await);
         Self {
             nodes,
             group,
-            witness,
+            observer,
             clients: Vec::new(),
             names: Vec::new(),
         }
     }
 
-    /// A client of ours.
-    fn ours(&mut self, name: &str) {
-        let (group, witness) = (Arc::clone(&self.group), Arc::clone(&self.witness));
-        let handed = name.to_owned();
+    /// Adds a client that acquires through Lockkeeper's locking code.
+    fn lockkeeper(&mut self, name: &str) {
+        let (group, observer) = (Arc::clone(&self.group), Arc::clone(&self.observer));
+        let client_name = name.to_owned();
         self.client(name, async move {
-            let mut watched = witness.watch(&handed).await;
-            watched.is_ready().await;
+            let mut observed = observer.register(&client_name).await;
+            observed.wait_until_started().await;
             for _ in 0..ROUNDS {
-                let held = take(&group, &LockKey::from(LOCK), &handed, TTL, PATIENCE).await;
-                watched.enters().await;
-                works(2).await;
-                watched.leaves().await;
+                let held = acquire(
+                    &group,
+                    &LockKey::from(LOCK),
+                    &client_name,
+                    TTL,
+                    CONTEST_TIMEOUT,
+                )
+                .await;
+                observed.enter().await;
+                sleep_randomly(2).await;
+                observed.leave().await;
                 held.ok().unwrap().release(&group).await;
-                works(10).await;
+                sleep_randomly(10).await;
             }
         });
     }
 
-    /// A client of rslock.
+    /// Adds a client of rslock.
     fn rslock(&mut self, name: &str) {
         let mut manager = rslock::LockManager::new(self.urls());
-        // A random part of it between two tries.
+        // rslock waits a random part of this delay between two attempts.
         manager.set_retry(10_000, Duration::from_millis(40));
-        let (witness, handed) = (Arc::clone(&self.witness), name.to_owned());
+        let (observer, client_name) = (Arc::clone(&self.observer), name.to_owned());
         self.client(name, async move {
-            let mut watched = witness.watch(&handed).await;
-            watched.is_ready().await;
+            let mut observed = observer.register(&client_name).await;
+            observed.wait_until_started().await;
             for _ in 0..ROUNDS {
                 let lock = manager.lock(LOCK, TTL).await.unwrap();
-                watched.enters().await;
-                works(2).await;
-                watched.leaves().await;
+                observed.enter().await;
+                sleep_randomly(2).await;
+                observed.leave().await;
                 lock.release().await;
-                works(10).await;
+                sleep_randomly(10).await;
             }
         });
     }
@@ -93,7 +101,7 @@ impl Contest {
         self.program(&node(package), "contend_node_redlock.mjs", name, &[package]);
     }
 
-    /// A client that is another program.
+    /// Adds a client that runs as a separate program.
     fn program(&mut self, program: &Path, file: &str, name: &str, more: &[&str]) {
         let ports: Vec<String> = self
             .nodes
@@ -101,31 +109,35 @@ impl Contest {
             .iter()
             .map(|node| node.port().to_string())
             .collect();
-        let (ports, witness, rounds) = (
+        let (ports, observer, rounds) = (
             ports.join(","),
-            self.witness.port().to_string(),
+            self.observer.port().to_string(),
             ROUNDS.to_string(),
         );
         let mut command = Command::new(program);
         command
-            .arg(script(file))
-            .args([&ports, &witness, LOCK, name, &rounds].map(OsStr::new))
+            .arg(client_script(file))
+            .args([&ports, &observer, LOCK, name, &rounds].map(OsStr::new))
             .args(more)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
-        let handed = name.to_owned();
+        let client_name = name.to_owned();
         self.client(name, async move {
-            let ended = command.output().await.unwrap();
-            let said = String::from_utf8_lossy(&ended.stderr);
-            assert!(ended.status.success(), "{handed}: {} {said}", ended.status);
+            let output = command.output().await.unwrap();
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert!(
+                output.status.success(),
+                "{client_name}: {} {stderr}",
+                output.status
+            );
         });
     }
 
-    fn client(&mut self, name: &str, lives: impl Future<Output = ()> + Send + 'static) {
+    fn client(&mut self, name: &str, rounds: impl Future<Output = ()> + Send + 'static) {
         self.names.push(name.to_owned());
-        self.clients.push(lives.boxed());
+        self.clients.push(rounds.boxed());
     }
 
     fn urls(&self) -> Vec<String> {
@@ -136,38 +148,43 @@ impl Contest {
             .collect()
     }
 
-    /// Lets all of them take the lock until they have had all their rounds.
-    async fn runs(mut self) -> Self {
+    /// Runs all clients until each has finished its rounds.
+    async fn run(mut self) -> Self {
         let clients: Vec<_> = self.clients.drain(..).map(tokio::spawn).collect();
         let all = async {
-            self.witness.begin(clients.len()).await;
+            self.observer.start_clients(clients.len()).await;
             for client in clients {
                 client.await.unwrap();
             }
         };
-        timeout(PATIENCE, all).await.expect("everybody gets on");
+        timeout(CONTEST_TIMEOUT, all)
+            .await
+            .expect("every client finishes its rounds");
         self
     }
 
-    async fn was_fair_and_exclusive(self) {
-        assert_eq!(self.witness.overlaps().await, Vec::<String>::new());
-        let rounds = self.witness.rounds().await;
+    async fn assert_exclusive_and_complete(self) {
+        assert_eq!(self.observer.overlaps().await, Vec::<String>::new());
+        let rounds = self.observer.turns_by_client().await;
         let expected = self
             .names
             .iter()
             .map(|name| (name.clone(), ROUNDS))
             .collect();
         assert_eq!(rounds, expected);
-        let turns = self.witness.turns().await;
-        let handed_over = turns.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        let turns = self.observer.turns().await;
+        let handovers = turns.windows(2).filter(|pair| pair[0] != pair[1]).count();
         eprintln!(
-            "{} turns, handed over {handed_over} times: {}",
+            "{} turns, {handovers} handovers: {}",
             turns.len(),
             turns.join(" ")
         );
-        assert!(handed_over > 2 * self.names.len(), "they did not contend");
+        assert!(
+            handovers > 2 * self.names.len(),
+            "the clients did not contend"
+        );
         let (nodes, key) = (self.nodes, LockKey::from(LOCK));
-        eventually_is("nothing is left", async || {
+        wait_until("the lock is on no node", async || {
             let values = nodes.values(0..nodes.0.len(), &key).await;
             values.iter().all(Option::is_none)
         })
@@ -175,53 +192,50 @@ impl Contest {
     }
 }
 
-/// A random time of no more than so many milliseconds.
-async fn works(at_most: u64) {
-    sleep(Duration::from_micros(rand::random_range(
-        0..at_most * 1_000,
-    )))
-    .await;
+/// Sleeps for a random time of at most this many milliseconds.
+async fn sleep_randomly(max_ms: u64) {
+    sleep(Duration::from_micros(rand::random_range(0..max_ms * 1_000))).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn redis_py_and_ours_never_overlap() {
+async fn redis_py_and_lockkeeper_never_overlap() {
     let mut contest = Contest::on(1).await;
     contest.redis_py("redis-py-1");
     contest.redis_py("redis-py-2");
-    contest.ours("ours-1");
-    contest.ours("ours-2");
-    contest.runs().await.was_fair_and_exclusive().await;
+    contest.lockkeeper("lockkeeper-1");
+    contest.lockkeeper("lockkeeper-2");
+    contest.run().await.assert_exclusive_and_complete().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn both_node_redlocks_rslock_and_ours_never_overlap() {
+async fn both_node_redlocks_rslock_and_lockkeeper_never_overlap() {
     let mut contest = Contest::on(3).await;
     contest.node_redlock("node-redlock-4", "redlock4");
     contest.node_redlock("node-redlock-5", "redlock");
     contest.rslock("rslock");
-    contest.ours("ours-1");
-    contest.ours("ours-2");
-    contest.runs().await.was_fair_and_exclusive().await;
+    contest.lockkeeper("lockkeeper-1");
+    contest.lockkeeper("lockkeeper-2");
+    contest.run().await.assert_exclusive_and_complete().await;
 }
 
-/// The witness is only worth something if every kind of client tells it what it should not have seen.
+/// Checks the observer itself: every kind of client must report an overlap.
 #[tokio::test]
-async fn every_client_that_meets_somebody_inside_says_so() {
+async fn every_kind_of_client_reports_an_overlap() {
     let mut contest = Contest::on(1).await;
     contest.redis_py("redis-py");
     contest.node_redlock("node-redlock-4", "redlock4");
     contest.node_redlock("node-redlock-5", "redlock");
     contest.rslock("rslock");
-    contest.ours("ours");
-    contest.witness.watch("somebody").await.enters().await;
+    contest.lockkeeper("lockkeeper");
+    contest.observer.register("occupant").await.enter().await;
     let names = contest.names.clone();
-    let overlaps = contest.runs().await.witness.overlaps().await;
+    let overlaps = contest.run().await.observer.overlaps().await;
     assert_eq!(overlaps.len(), ROUNDS * names.len());
     for name in names {
-        let met = overlaps
+        let reported = overlaps
             .iter()
-            .filter(|inside| **inside == format!("somebody {name}"))
+            .filter(|overlap| **overlap == format!("occupant {name}"))
             .count();
-        assert_eq!(met, ROUNDS, "{name}");
+        assert_eq!(reported, ROUNDS, "{name}");
     }
 }

@@ -1,201 +1,214 @@
-//! Redisson's fair lock: whoever waits for it gets it in the order in which all came, Redisson's own threads among them.
+//! Redisson's fair lock: waiters, Redisson's threads among them, acquire it in the order of their
+//! arrival.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockkeeper::domain::ActOutcome;
+use lockkeeper::domain::NodeOutcome;
 use lockkeeper::server::formats::fingerprint;
-use lockkeeper::server::locking::{Claim, End, Layout, Want, release};
+use lockkeeper::server::locking::{AcquireAttempt, AcquireParams, AcquireResult, Layout, release};
 use lockkeeper::server::nodes::Group;
 use redis::AsyncCommands as _;
 use redis::aio::MultiplexedConnection;
 use serde_json::json;
 
 use crate::support::console::TestConsole;
-use crate::support::eventually_is;
 use crate::support::redis_nodes::RedisNodes;
-use crate::support::redisson::{Thread, nobody_stands, queue, stand, text, waiting, want};
+use crate::support::redisson::{
+    RedissonThread, acquire_params, field_name, queued_fields, queues_are_deleted, spawn_acquire,
+    wait_for_queue_length,
+};
+use crate::support::wait_until;
 
 const PATH: &str = "/api/v1/groups/orders/locks/order%3A42";
 
-async fn take(group: &Group, want: &Want) -> End {
-    Claim::new(group, want).try_once().await.end
+async fn try_acquire(group: &Group, params: &AcquireParams) -> AcquireResult {
+    AcquireAttempt::new(group, params).try_once().await.result
 }
 
 #[tokio::test]
-async fn redissons_threads_and_we_get_it_in_the_order_in_which_all_came() {
+async fn redisson_threads_and_lockkeeper_waiters_acquire_in_order_of_arrival() {
     let nodes = RedisNodes::start(1).await;
     let group = nodes.group().await;
     let node = &nodes.0[0];
-    let holder = Thread::on(node, 1).await;
+    let holder = RedissonThread::new(node, 1).await;
     assert_eq!(holder.try_lock().await, None);
 
     let order = Arc::new(std::sync::Mutex::new(Vec::new()));
-    let mut line = Vec::new();
-    let mut came = Vec::new();
+    let mut waiters = Vec::new();
+    let mut arrivals = Vec::new();
     for n in 0..6 {
         let order = Arc::clone(&order);
         if n % 2 == 0 {
-            let thread = Thread::on(node, 100 + n).await;
-            came.push(thread.field.clone());
-            line.push(tokio::spawn(async move {
+            let thread = RedissonThread::new(node, 100 + n).await;
+            arrivals.push(thread.field.clone());
+            waiters.push(tokio::spawn(async move {
                 thread.lock().await;
                 order.lock().unwrap().push(thread.field.clone());
                 thread.unlock().await;
             }));
         } else {
-            let ours = want(Layout::RedissonFair);
-            came.push(text(&ours));
-            let attempt = waiting(&group, &ours, Duration::from_secs(60));
+            let ours = acquire_params(Layout::RedissonFair);
+            arrivals.push(field_name(&ours));
+            let attempt = spawn_acquire(&group, &ours, Duration::from_secs(60));
             let group = Arc::clone(&group);
-            line.push(tokio::spawn(async move {
+            waiters.push(tokio::spawn(async move {
                 let attempt = attempt.await.unwrap();
-                assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
-                order.lock().unwrap().push(text(&ours));
+                assert!(
+                    matches!(attempt.result, AcquireResult::Acquired(_)),
+                    "{attempt:?}"
+                );
+                order.lock().unwrap().push(field_name(&ours));
                 release(&group, &ours.key, &ours.token).await;
             }));
         }
-        stand(node, line.len()).await;
+        wait_for_queue_length(node, waiters.len()).await;
     }
-    assert_eq!(queue(node).await, came);
+    assert_eq!(queued_fields(node).await, arrivals);
     holder.unlock().await;
-    for one in line {
-        one.await.unwrap();
+    for waiter in waiters {
+        waiter.await.unwrap();
     }
-    assert_eq!(*order.lock().unwrap(), came);
-    assert!(nobody_stands(&nodes).await);
+    assert_eq!(*order.lock().unwrap(), arrivals);
+    assert!(queues_are_deleted(&nodes).await);
 }
 
 #[tokio::test]
-async fn those_who_wait_in_one_console_stand_in_the_same_line() {
+async fn several_waiters_of_one_console_are_queued_separately() {
     let nodes = RedisNodes::start(1).await;
     let node = &nodes.0[0];
     let console = TestConsole::start(vec![nodes.config()]).await;
-    let holder = Thread::on(node, 1).await;
+    let holder = RedissonThread::new(node, 1).await;
     assert_eq!(holder.try_lock().await, None);
-    let ask = |wait_ms: u64| {
-        let person = console.person();
+    let spawn_acquire_request = |wait_ms: u64| {
+        let api = console.api();
         let body = json!({"ttl_ms": 60_000, "wait_ms": wait_ms, "format": "redisson-fair"});
-        tokio::spawn(async move { person.post(&format!("{PATH}/acquire"), body).await })
+        tokio::spawn(async move { api.post(&format!("{PATH}/acquire"), body).await })
     };
-    let first = ask(9_000);
-    stand(node, 1).await;
-    let thread = Thread::on(node, 2).await;
+    let first = spawn_acquire_request(9_000);
+    wait_for_queue_length(node, 1).await;
+    let thread = RedissonThread::new(node, 2).await;
     assert!(thread.try_lock().await.is_some());
-    let second = ask(9_000);
-    stand(node, 3).await;
+    let second = spawn_acquire_request(9_000);
+    wait_for_queue_length(node, 3).await;
 
     holder.unlock().await;
     let first = first.await.unwrap();
     assert_eq!(first.status, 201, "{}", first.text);
     assert!(thread.try_lock().await.is_some());
     let token = json!({"token": first.json()["token"]});
-    let released = console
-        .person()
-        .post(&format!("{PATH}/release"), token)
-        .await;
+    let released = console.api().post(&format!("{PATH}/release"), token).await;
     assert_eq!(released.json()["outcome"], "released");
-    eventually_is("it is the thread's turn", async || {
+    wait_until("it is the thread's turn", async || {
         thread.try_lock().await.is_none()
     })
     .await;
     thread.unlock().await;
     assert_eq!(second.await.unwrap().status, 201);
-    assert!(nobody_stands(&nodes).await);
+    assert!(queues_are_deleted(&nodes).await);
     console.stop().await;
 }
 
 #[tokio::test]
-async fn whoever_is_not_the_head_gets_nothing_and_one_who_does_not_wait_does_not_stand_in_line() {
+async fn only_the_head_of_the_queue_acquires_and_an_acquire_without_wait_is_not_queued() {
     let nodes = RedisNodes::start(1).await;
     let group = nodes.group().await;
-    let holder = Thread::on(&nodes.0[0], 1).await;
-    let head = Thread::on(&nodes.0[0], 2).await;
+    let holder = RedissonThread::new(&nodes.0[0], 1).await;
+    let head = RedissonThread::new(&nodes.0[0], 2).await;
     assert_eq!(holder.try_lock().await, None);
-    let End::Taken {
+    let AcquireResult::HeldByOther {
         owner: Some(owner), ..
-    } = take(&group, &want(Layout::RedissonFair)).await
+    } = try_acquire(&group, &acquire_params(Layout::RedissonFair)).await
     else {
-        panic!("it is held")
+        panic!("the lock is held")
     };
     assert_eq!(owner.fingerprint, fingerprint(holder.field.as_bytes()));
-    assert!(nobody_stands(&nodes).await);
+    assert!(queues_are_deleted(&nodes).await);
 
     assert!(head.try_lock().await.is_some());
     holder.unlock().await;
-    // Nobody has it, and it is somebody else's turn.
+    // The lock is free, but reserved for the head of the queue.
     assert_eq!(
-        take(&group, &want(Layout::RedissonFair)).await,
-        End::Taken {
+        try_acquire(&group, &acquire_params(Layout::RedissonFair)).await,
+        AcquireResult::HeldByOther {
             owner: None,
             lease_ms: None
         }
     );
-    assert_eq!(queue(&nodes.0[0]).await, [head.field.as_str()]);
+    assert_eq!(queued_fields(&nodes.0[0]).await, [head.field.as_str()]);
     assert_eq!(head.try_lock().await, None);
     head.unlock().await;
     assert!(matches!(
-        take(&group, &want(Layout::RedissonFair)).await,
-        End::Won(_)
+        try_acquire(&group, &acquire_params(Layout::RedissonFair)).await,
+        AcquireResult::Acquired(_)
     ));
 }
 
 #[tokio::test]
-async fn an_owner_enters_again_past_the_line() {
+async fn an_owner_reenters_without_queueing() {
     let nodes = RedisNodes::start(1).await;
     let group = nodes.group().await;
-    let ours = want(Layout::RedissonFair);
-    assert!(matches!(take(&group, &ours).await, End::Won(_)));
-    let waits = Thread::on(&nodes.0[0], 2).await;
-    assert!(waits.try_lock().await.is_some());
-    let again = Want {
-        brought: true,
+    let ours = acquire_params(Layout::RedissonFair);
+    assert!(matches!(
+        try_acquire(&group, &ours).await,
+        AcquireResult::Acquired(_)
+    ));
+    let waiter = RedissonThread::new(&nodes.0[0], 2).await;
+    assert!(waiter.try_lock().await.is_some());
+    let again = AcquireParams {
+        caller_supplied: true,
         ..ours.clone()
     };
-    assert!(matches!(take(&group, &again).await, End::Won(_)));
+    assert!(matches!(
+        try_acquire(&group, &again).await,
+        AcquireResult::Acquired(_)
+    ));
     let released = release(&group, &ours.key, &ours.token).await;
-    assert_eq!(released[0].outcome, ActOutcome::Holds { holds: 1 });
-    assert!(waits.try_lock().await.is_some());
+    assert_eq!(released[0].outcome, NodeOutcome::Holds { hold_count: 1 });
+    assert!(waiter.try_lock().await.is_some());
     let released = release(&group, &ours.key, &ours.token).await;
-    assert_eq!(released[0].outcome, ActOutcome::Released);
-    assert_eq!(waits.try_lock().await, None);
+    assert_eq!(released[0].outcome, NodeOutcome::Released);
+    assert_eq!(waiter.try_lock().await, None);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn redissons_threads_and_we_contend_and_nobody_meets_anybody_inside() {
+async fn contending_redisson_threads_and_lockkeeper_clients_never_overlap() {
     let nodes = RedisNodes::start(1).await;
     let group = nodes.group().await;
-    let witness = nodes.0[0].client().await;
-    let inside = async |witness: &mut MultiplexedConnection| {
-        assert_eq!(witness.incr::<_, _, u32>("witness", 1).await.unwrap(), 1);
-        let () = witness.decr("witness", 1).await.unwrap();
+    let counter = nodes.0[0].client().await;
+    let enter_critical_section = async |counter: &mut MultiplexedConnection| {
+        assert_eq!(counter.incr::<_, _, u32>("inside", 1).await.unwrap(), 1);
+        let () = counter.decr("inside", 1).await.unwrap();
     };
-    let mut all = Vec::new();
+    let mut clients = Vec::new();
     for n in 0..3 {
-        let thread = Thread::on(&nodes.0[0], n).await;
-        let mut witness = witness.clone();
-        all.push(tokio::spawn(async move {
+        let thread = RedissonThread::new(&nodes.0[0], n).await;
+        let mut counter = counter.clone();
+        clients.push(tokio::spawn(async move {
             for _ in 0..10 {
                 thread.lock().await;
-                inside(&mut witness).await;
+                enter_critical_section(&mut counter).await;
                 thread.unlock().await;
             }
         }));
-        let (group, mut witness) = (Arc::clone(&group), nodes.0[0].client().await);
-        all.push(tokio::spawn(async move {
+        let (group, mut counter) = (Arc::clone(&group), nodes.0[0].client().await);
+        clients.push(tokio::spawn(async move {
             for _ in 0..10 {
-                let ours = want(Layout::RedissonFair);
-                let attempt = waiting(&group, &ours, Duration::from_secs(60))
+                let ours = acquire_params(Layout::RedissonFair);
+                let attempt = spawn_acquire(&group, &ours, Duration::from_secs(60))
                     .await
                     .unwrap();
-                assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
-                inside(&mut witness).await;
+                assert!(
+                    matches!(attempt.result, AcquireResult::Acquired(_)),
+                    "{attempt:?}"
+                );
+                enter_critical_section(&mut counter).await;
                 release(&group, &ours.key, &ours.token).await;
             }
         }));
     }
-    for one in all {
-        one.await.unwrap();
+    for client in clients {
+        client.await.unwrap();
     }
-    assert!(nobody_stands(&nodes).await);
+    assert!(queues_are_deleted(&nodes).await);
 }

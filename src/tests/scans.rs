@@ -1,18 +1,18 @@
-//! Scans: every name is found, and soon.
+//! Scans: every key that matches is found.
 
 use std::collections::HashSet;
 
 use lockkeeper::domain::LockKey;
-use lockkeeper::server::nodes::Scanned;
+use lockkeeper::server::nodes::ScanEvent;
 use redis::AsyncCommands as _;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::support::redis_nodes::{RedisNodes, TestGroup};
-use crate::support::{eventually, eventually_is};
+use crate::support::{wait_for, wait_until};
 
 #[tokio::test]
-async fn a_scan_finds_every_name_and_new_ones() {
+async fn a_scan_finds_every_key_and_new_ones() {
     let nodes = RedisNodes::start(1).await;
     let mut client = nodes.0[0].client().await;
     let mut expected: HashSet<LockKey> = (0..5_000)
@@ -36,21 +36,26 @@ async fn a_scan_finds_every_name_and_new_ones() {
         "lock:1*".to_owned(),
     ];
     let group = TestGroup::start(config);
-    let (sender, mut found) = mpsc::channel(16);
+    let (sender, mut events) = mpsc::channel(16);
     let stop = CancellationToken::new();
-    let scanning = tokio::spawn(std::sync::Arc::clone(&group).scan(sender, stop.clone()));
+    let scanning = tokio::spawn(std::sync::Arc::clone(&group).scan(
+        sender,
+        std::sync::Arc::default(),
+        stop.clone(),
+    ));
     let mut names = Vec::new();
     let pass = loop {
-        match found.recv().await.unwrap() {
-            Scanned::Names(new) => names.extend(new),
-            Scanned::Pass {
+        match events.recv().await.unwrap() {
+            ScanEvent::Names(new) => names.extend(new),
+            ScanEvent::PassProgress { .. } => {}
+            ScanEvent::PassCompleted {
                 keys_seen,
                 keys_matched,
-                took,
-                per_call,
+                duration,
+                mean_call_duration,
                 ..
             } => {
-                break (keys_seen, keys_matched, took, per_call);
+                break (keys_seen, keys_matched, duration, mean_call_duration);
             }
         }
     };
@@ -58,15 +63,15 @@ async fn a_scan_finds_every_name_and_new_ones() {
         "a pass over 25,002 keys and 3 patterns: {:?}, {:?} per call",
         pass.2, pass.3
     );
-    assert_eq!(names.len(), expected.len(), "no name twice in one pass");
+    assert_eq!(names.len(), expected.len(), "no key twice in one pass");
     assert_eq!(HashSet::from_iter(names), expected);
     assert_eq!((pass.0, pass.1), (25_002, 5_002));
 
     let () = client.set("lock:new", "owner").await.unwrap();
-    eventually_is("the new lock is found", async || {
-        match found.recv().await.unwrap() {
-            Scanned::Names(new) => new.contains(&LockKey::from("lock:new")),
-            Scanned::Pass { .. } => false,
+    wait_until("the new lock is found", async || {
+        match events.recv().await.unwrap() {
+            ScanEvent::Names(new) => new.contains(&LockKey::from("lock:new")),
+            ScanEvent::PassProgress { .. } | ScanEvent::PassCompleted { .. } => false,
         }
     })
     .await;
@@ -75,13 +80,17 @@ async fn a_scan_finds_every_name_and_new_ones() {
 }
 
 #[tokio::test]
-async fn a_scan_goes_on_after_its_node_was_away() {
+async fn a_scan_continues_after_its_node_was_down() {
     let mut nodes = RedisNodes::start(1).await;
     let group = nodes.group().await;
-    let (sender, mut found) = mpsc::channel(16);
+    let (sender, mut events) = mpsc::channel(16);
     let stop = CancellationToken::new();
-    tokio::spawn(std::sync::Arc::clone(&group).scan(sender, stop.clone()));
-    assert!(found.recv().await.is_some());
+    tokio::spawn(std::sync::Arc::clone(&group).scan(
+        sender,
+        std::sync::Arc::default(),
+        stop.clone(),
+    ));
+    assert!(events.recv().await.is_some());
     nodes.0[0].restart_empty().await;
     let () = nodes.0[0]
         .client()
@@ -89,10 +98,10 @@ async fn a_scan_goes_on_after_its_node_was_away() {
         .set("lock:after", "owner")
         .await
         .unwrap();
-    eventually("the scan goes on", async || {
-        match found.recv().await.unwrap() {
-            Scanned::Names(new) => new.contains(&LockKey::from("lock:after")).then_some(()),
-            Scanned::Pass { .. } => None,
+    wait_for("the scan continues", async || {
+        match events.recv().await.unwrap() {
+            ScanEvent::Names(new) => new.contains(&LockKey::from("lock:after")).then_some(()),
+            ScanEvent::PassProgress { .. } | ScanEvent::PassCompleted { .. } => None,
         }
     })
     .await;

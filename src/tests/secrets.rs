@@ -1,4 +1,4 @@
-//! Tokens are credentials: no list, answer, event or log line of the real program carries one.
+//! Tokens are credentials: no list, response, event or log line of a console process contains one.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::process::Stdio;
@@ -6,36 +6,36 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use crate::support::eventually_is;
-use crate::support::process::Process;
+use crate::support::process::ConsoleProcess;
 use crate::support::redis_nodes::RedisNodes;
+use crate::support::wait_until;
 
 #[tokio::test]
-async fn no_answer_and_no_log_line_carries_a_token() {
+async fn no_response_and_no_log_line_contains_a_token() {
     let nodes = RedisNodes::start(3).await;
-    let foreign = [
-        ("lock:plain", "S3CRET-foreign-token-0123456789"),
+    let other_tokens = [
+        ("lock:plain", "S3CRET-other_tokens-token-0123456789"),
         ("lock:node-redlock", "de0643ec94ee19182e5d96ac99871f9e"),
         ("lock:redis-py", "88a4914ee51011f19df302fc00000001"),
         ("lock:redsync", "q83vEjRWeJCrze8SNFZ4kA=="),
     ];
     for n in 0..3 {
-        for (key, token) in foreign {
+        for (key, token) in other_tokens {
             nodes
                 .set(n, key.as_bytes(), token.as_bytes(), Some(600_000))
                 .await;
         }
     }
-    let console = Process::on(&nodes, &["--log", "debug"]).await;
-    let person = console.person.clone();
+    let console = ConsoleProcess::start_with_nodes(&nodes, &["--log", "debug"]).await;
+    let api = console.api.clone();
 
-    let mut answers: Vec<String> = Vec::new();
-    eventually_is("all foreign locks are listed", async || {
-        person.get("/api/v1/locks").await.json()["total"] == foreign.len()
+    let mut responses: Vec<String> = Vec::new();
+    wait_until("the locks of other clients are listed", async || {
+        api.get("/api/v1/locks").await.json()["total"] == other_tokens.len()
     })
     .await;
     let acquire = "/api/v1/groups/default/locks/lock%3Aours";
-    let acquired = person
+    let acquired = api
         .post(
             &format!("{acquire}/acquire"),
             json!({"ttl_ms": 60_000, "label": "me"}),
@@ -45,8 +45,8 @@ async fn no_answer_and_no_log_line_carries_a_token() {
     let ours = acquired["token"].as_str().unwrap().to_owned();
     let fingerprint = acquired["fingerprint"].clone();
     let mut post = async |path: &str, body: Value| {
-        let answer = person.post(path, body).await;
-        answers.push(format!("{:?} {}", answer.headers, answer.text));
+        let response = api.post(path, body).await;
+        responses.push(format!("{:?} {}", response.headers, response.text));
     };
     post(&format!("{acquire}/acquire"), json!({"ttl_ms": 1000})).await;
     post(
@@ -107,15 +107,15 @@ async fn no_answer_and_no_log_line_carries_a_token() {
         "/groups/default/locks/lock%3Aours",
         "/groups/default/locks/lock%3Aplain",
     ] {
-        let answer = person.get(path).await;
-        assert_eq!(answer.status, 200, "{path}");
-        answers.push(answer.text);
+        let response = api.get(path).await;
+        assert_eq!(response.status, 200, "{path}");
+        responses.push(response.text);
     }
-    let mut viewer = person.watch("", None).await;
-    answers.push(viewer.next().await.unwrap().data.to_string());
-    let mut post = async |path: &str, body: Value| answers.push(person.post(path, body).await.text);
+    let mut subscriber = api.subscribe("", None).await;
+    responses.push(subscriber.next().await.unwrap().data.to_string());
+    let mut post = async |path: &str, body: Value| responses.push(api.post(path, body).await.text);
     post(&format!("{acquire}/release"), json!({"token": ours})).await;
-    let plain = person
+    let plain = api
         .get("/api/v1/groups/default/locks/lock%3Aplain")
         .await
         .json();
@@ -125,31 +125,38 @@ async fn no_answer_and_no_log_line_carries_a_token() {
         body,
     )
     .await;
-    answers.push(
-        viewer
-            .until(|told| told.data["type"] == "gone")
+    responses.push(
+        subscriber
+            .wait_for(|event| event.data["type"] == "gone")
             .await
             .data
             .to_string(),
     );
 
-    let (log, folder) = console.stop_and_keep().await;
-    assert!(log.contains("broken on purpose"), "acts are logged:\n{log}");
-    let file = folder.path().join("lockkeeper/lockkeeper.db");
+    let (log, directory) = console.stop_and_keep_data().await;
+    assert!(
+        log.contains("broken on purpose"),
+        "operations are logged:\n{log}"
+    );
+    let file = directory.path().join("lockkeeper/lockkeeper.db");
     let audit = serde_json::json!(crate::support::audit::entries(&file).await).to_string();
     assert!(
         audit.contains("broken on purpose"),
-        "and written down:\n{audit}"
+        "operations are in the audit log:\n{audit}"
     );
-    answers.push(audit);
+    responses.push(audit);
 
     let secret_part = ours.rsplit(':').next().unwrap();
-    for token in foreign.iter().map(|(_, token)| *token).chain([secret_part]) {
-        assert!(!log.contains(token), "the log carries {token}");
-        for answer in &answers {
+    for token in other_tokens
+        .iter()
+        .map(|(_, token)| *token)
+        .chain([secret_part])
+    {
+        assert!(!log.contains(token), "the log contains {token}");
+        for response in &responses {
             assert!(
-                !answer.contains(token),
-                "an answer carries {token}: {answer}"
+                !response.contains(token),
+                "a response contains {token}: {response}"
             );
         }
     }
@@ -157,28 +164,28 @@ async fn no_answer_and_no_log_line_carries_a_token() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn nobody_of_the_same_user_reads_the_memory_of_the_program() {
-    const NOBODY: u32 = 65_534;
-    let me = rustix::process::geteuid();
+async fn other_processes_of_the_same_user_cannot_read_the_memory_of_the_program() {
+    const UNPRIVILEGED_UID: u32 = 65_534;
+    let user = rustix::process::geteuid();
     let mut command = Command::new(env!("CARGO_BIN_EXE_lockkeeper"));
-    // It waits for a password.
+    // The command waits for a password.
     command
         .arg("hash-password")
         .current_dir("/")
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .kill_on_drop(true);
-    if me.is_root() {
-        // Of root's programs nothing can be seen.
-        command.uid(NOBODY);
+    if user.is_root() {
+        // For a process of root, the owner of the file would prove nothing.
+        command.uid(UNPRIVILEGED_UID);
     }
     let Ok(child) = command.spawn() else {
-        // Built where nobody but root may start it.
+        // The build directory is not accessible to other users.
         return;
     };
-    // What may not be dumped belongs to root there, whoever runs it.
+    // The memory file of a process that is not dumpable belongs to root.
     let memory = format!("/proc/{}/mem", child.id().unwrap());
-    eventually_is("its memory is nobody's", async || {
+    wait_until("the memory file belongs to root", async || {
         std::fs::metadata(&memory).unwrap().uid() == 0
     })
     .await;

@@ -1,10 +1,12 @@
-//! Everything at once, on the executable: consoles that are restarted, reload their configuration and whose clocks are set,
-//! servers that are killed and come back with or without their data, a network of 5 to 200 ms, and clients that hold locks
-//! from 50 ms to ten minutes over the JSON API.
+//! Soak test of the executable with all faults at the same time: consoles restart, reload their
+//! configuration and have their wall clocks stepped; servers are killed and restart with or without
+//! their data; the network has a latency of 5 to 200 ms; clients hold locks from 50 ms to ten
+//! minutes over the JSON API.
 //!
-//! `LOCKKEEPER_SOAK_SECONDS` is for how long (`make soak`; without it nothing is run), `LOCKKEEPER_SEED` repeats the choices of an earlier run. What
-//! must hold: the clients' own record of their critical sections has no overlap, fencing tokens rise, and at the end no key
-//! is left on any node.
+//! `LOCKKEEPER_SOAK_SECONDS` sets the duration (`make soak`; without it the test is skipped),
+//! `LOCKKEEPER_SEED` repeats the random choices of an earlier run. Invariants: the clients' own
+//! record of their critical sections has no overlap, fencing tokens increase, and at the end no
+//! lock is left on any node.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -25,19 +27,19 @@ use tempfile::TempDir;
 use tokio::time::{sleep, timeout};
 
 use crate::api::lock_path;
-use crate::support::PATIENCE;
-use crate::support::process::Process;
+use crate::support::WAIT_TIMEOUT;
+use crate::support::critical_sections::{SectionLog, assert_mutual_exclusion};
+use crate::support::process::ConsoleProcess;
 use crate::support::proxy::Proxy;
 use crate::support::redis_nodes::{PERSISTENT, RedisNode, RedisNodes};
-use crate::support::sections::{Sections, assert_sound};
 
 type Http = HttpClient<HttpConnector, Full<hyper::body::Bytes>>;
 
 const CONSOLES: usize = 2;
 const CLIENTS: usize = 24;
-/// Longer than any answer takes, waiting included.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
-/// The locks, and the leases that their clients ask for, in milliseconds: 50 ms to 10 minutes.
+/// Longer than any response takes, including `wait_ms`.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
+/// The locks and the range of leases that clients request, in milliseconds: 50 ms to 10 minutes.
 const LOCKS: [(&str, std::ops::Range<u64>); 6] = [
     ("lock:shortest", 50..400),
     ("lock:short", 300..3_000),
@@ -47,43 +49,44 @@ const LOCKS: [(&str, std::ops::Range<u64>); 6] = [
     ("lock:long-other", 60_000..600_001),
 ];
 
-/// What happened when, to be printed if something is left: the changes, and what came of each token's requests.
-struct Journal {
-    began: Instant,
+/// Faults and the results of each token's requests with their times, printed if a lock is left at
+/// the end.
+struct EventLog {
+    started_at: Instant,
     lines: Mutex<Vec<String>>,
 }
 
-impl Journal {
+impl EventLog {
     fn new() -> Self {
         Self {
-            began: Instant::now(),
+            started_at: Instant::now(),
             lines: Mutex::default(),
         }
     }
 
-    fn write(&self, what: impl std::fmt::Display) {
-        let line = format!("{:9.3} {what}", self.began.elapsed().as_secs_f64());
+    fn record(&self, event: impl std::fmt::Display) {
+        let line = format!("{:9.3} {event}", self.started_at.elapsed().as_secs_f64());
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.push(line);
     }
 
-    /// The lines that name this token, among the changes that came within some lines of them.
-    fn of(&self, token: &str) -> String {
+    /// The lines that contain this token, with the faults within 200 lines of them.
+    fn excerpt(&self, token: &str) -> String {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let first = lines.iter().position(|line| line.contains(token));
         let last = lines.iter().rposition(|line| line.contains(token));
         let (Some(first), Some(last)) = (first, last) else {
             return format!("{token} was never sent");
         };
-        let around = first.saturating_sub(200)..lines.len().min(last + 200);
-        let told = lines[around]
+        let range = first.saturating_sub(200)..lines.len().min(last + 200);
+        let relevant = lines[range]
             .iter()
             .filter(|line| line.contains(token) || !line.contains("client-"));
-        told.fold(String::new(), |text, line| text + line + "\n")
+        relevant.fold(String::new(), |text, line| text + line + "\n")
     }
 }
 
-/// What happened, to be printed at the end.
+/// Counters, printed at the end.
 #[derive(Default)]
 struct Counts {
     reloads: AtomicUsize,
@@ -92,64 +95,67 @@ struct Counts {
     console_restarts: AtomicUsize,
     latencies: AtomicUsize,
     granted: AtomicUsize,
-    refused: AtomicUsize,
-    unanswered: AtomicUsize,
+    rejected: AtomicUsize,
+    without_response: AtomicUsize,
     too_short: AtomicUsize,
 }
 
-fn add(count: &AtomicUsize) {
+fn increment(count: &AtomicUsize) {
     count.fetch_add(1, Ordering::Relaxed);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_two_clients_hold_a_lock_while_consoles_clocks_servers_and_networks_change() {
-    let seed = number("LOCKKEEPER_SEED").unwrap_or_else(rand::random);
-    let Some(seconds) = number("LOCKKEEPER_SOAK_SECONDS") else {
+    let seed = number_from_env("LOCKKEEPER_SEED").unwrap_or_else(rand::random);
+    let Some(seconds) = number_from_env("LOCKKEEPER_SOAK_SECONDS") else {
         eprintln!("a soak runs with `make soak`");
         return;
     };
     eprintln!("LOCKKEEPER_SEED={seed} LOCKKEEPER_SOAK_SECONDS={seconds}");
 
-    // Three keep every write, two lose everything when they restart: a majority always remembers.
-    let (kept, forgetful) =
+    // Three nodes persist every write, two lose their data on restart: a majority always has the
+    // locks.
+    let (persistent, volatile) =
         tokio::join!(RedisNodes::start_with(3, &PERSISTENT), RedisNodes::start(2));
-    let mut nodes = RedisNodes(kept.0.into_iter().chain(forgetful.0).collect());
+    let mut nodes = RedisNodes(persistent.0.into_iter().chain(volatile.0).collect());
     let counts = Arc::new(Counts::default());
-    let journal = Arc::new(Journal::new());
+    let event_log = Arc::new(EventLog::new());
     let mut consoles = Vec::new();
     for n in 0..CONSOLES {
-        consoles.push(Arc::new(Console::start(n, nodes.proxies().await).await));
+        consoles.push(Arc::new(
+            RestartableConsole::start(n, nodes.proxies().await).await,
+        ));
     }
-    let sections = Arc::new(Sections::default());
+    let sections = Arc::new(SectionLog::default());
     let until = Instant::now() + Duration::from_secs(seconds);
     let is_over = Arc::new(AtomicBool::new(false));
 
     let clients: Vec<_> = (0..CLIENTS)
         .map(|number| {
-            let client = Client {
+            let client = SoakClient {
                 number,
                 consoles: consoles.clone(),
                 sections: Arc::clone(&sections),
                 counts: Arc::clone(&counts),
-                journal: Arc::clone(&journal),
+                event_log: Arc::clone(&event_log),
                 is_over: Arc::clone(&is_over),
             };
-            tokio::spawn(client.live(seed))
+            tokio::spawn(client.run(seed))
         })
         .collect();
-    // A restart of a console and one of a server never meet: what a console still has to take back on a server that is down
-    // is known to nobody else.
+    // Consoles and servers never restart at the same time: a rollback that is pending on a server
+    // that is down is lost with the console's process.
     let restarts = tokio::sync::Mutex::new(());
-    let changes = async {
+    let faults = async {
         tokio::join!(
-            restart_nodes(&mut nodes, &restarts, seed, until, &counts, &journal),
-            restart_consoles(&consoles, &restarts, seed, until, &counts, &journal),
+            restart_nodes(&mut nodes, &restarts, seed, until, &counts, &event_log),
+            restart_consoles(&consoles, &restarts, seed, until, &counts, &event_log),
             change_latency(&consoles, seed, until, &counts),
             step_clocks(&consoles, seed, until, &counts),
-            reload(&consoles, seed, until, &counts),
+            reload_configs(&consoles, seed, until, &counts),
         );
     };
-    changes.await;
+    faults.await;
     for console in &consoles {
         console.network.iter().for_each(Proxy::heal);
     }
@@ -158,103 +164,104 @@ async fn no_two_clients_hold_a_lock_while_consoles_clocks_servers_and_networks_c
         client.await.unwrap();
     }
 
-    assert_sound(&sections.all(), &format!("seed {seed}"));
-    let began = Instant::now();
+    assert_mutual_exclusion(&sections.all(), &format!("seed {seed}"));
+    let started_at = Instant::now();
     loop {
-        let left = locks_left(&nodes).await;
-        if left.is_empty() {
+        let remaining = remaining_locks(&nodes).await;
+        if remaining.is_empty() {
             break;
         }
         assert!(
-            began.elapsed() < PATIENCE,
-            "seed {seed}: still there:\n{}",
-            left.iter().fold(String::new(), |text, (what, token)| {
-                format!("{text}{what}\n{}", journal.of(token))
+            started_at.elapsed() < WAIT_TIMEOUT,
+            "seed {seed}: locks left:\n{}",
+            remaining.iter().fold(String::new(), |text, (lock, token)| {
+                format!("{text}{lock}\n{}", event_log.excerpt(token))
             })
         );
         sleep(Duration::from_millis(100)).await;
     }
     let read = |count: &AtomicUsize| count.load(Ordering::Relaxed);
     eprintln!(
-        "{seconds} s: {} sections, {} grants, {} refusals, {} leases too short for the network, {} requests without an answer; \
+        "{seconds} s: {} sections, {} grants, {} rejections, {} leases too short for the network, {} requests without a response; \
          {} reloads, {} clock steps, {} restarts of nodes, {} of consoles, {} changes of latency; clean after {:?}",
         sections.all().len(),
         read(&counts.granted),
-        read(&counts.refused),
+        read(&counts.rejected),
         read(&counts.too_short),
-        read(&counts.unanswered),
+        read(&counts.without_response),
         read(&counts.reloads),
         read(&counts.clock_steps),
         read(&counts.node_restarts),
         read(&counts.console_restarts),
         read(&counts.latencies),
-        began.elapsed(),
+        started_at.elapsed(),
     );
-    assert!(read(&counts.granted) > 0, "nobody was given any lock");
+    assert!(read(&counts.granted) > 0, "no client acquired a lock");
     for console in consoles {
-        console.end().await;
+        console.stop().await;
     }
 }
 
-/// The locks that are still there, node by node, with their tokens.
-async fn locks_left(nodes: &RedisNodes) -> Vec<(String, String)> {
-    let mut left = Vec::new();
+/// The locks that are left on each node, with their tokens.
+async fn remaining_locks(nodes: &RedisNodes) -> Vec<(String, String)> {
+    let mut remaining = Vec::new();
     for (n, node) in nodes.0.iter().enumerate() {
         let mut client = node.client().await;
         for (lock, _) in LOCKS {
             let pttl: i64 = client.pttl(lock).await.unwrap();
             let token: Option<String> = client.get(lock).await.unwrap();
             if let Some(token) = token {
-                left.push((format!("{lock} on node {n} for {pttl} ms"), token));
+                remaining.push((format!("{lock} on node {n} for {pttl} ms"), token));
             }
         }
     }
-    left
+    remaining
 }
 
-/// A console as a process, which is restarted on the same files, with its own way to the servers and its own wall clock.
-struct Console {
-    folder: TempDir,
+/// A console process that is restarted on the same files, with its own proxies to the servers and
+/// its own wall clock.
+struct RestartableConsole {
+    directory: TempDir,
     network: Vec<Proxy>,
-    process: tokio::sync::Mutex<Option<Process>>,
+    process: tokio::sync::Mutex<Option<ConsoleProcess>>,
     address: Mutex<SocketAddr>,
 }
 
-impl Console {
+impl RestartableConsole {
     async fn start(number: usize, network: Vec<Proxy>) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let console = Self {
-            folder,
+            directory,
             network,
             process: tokio::sync::Mutex::new(None),
             address: Mutex::new(([127, 0, 0, 1], 1).into()),
         };
         console.set_clock(0);
         console.configure(number);
-        console.begin().await;
+        console.spawn().await;
         console
     }
 
     fn file(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.directory.path().join(name)
     }
 
-    /// Sets its wall clock this many seconds off.
+    /// Sets the offset of its wall clock in seconds.
     fn set_clock(&self, offset: i64) {
         let new = self.file("clock.new");
         std::fs::write(&new, format!("{offset:+}s\n")).unwrap();
         std::fs::rename(new, self.file("clock")).unwrap();
     }
 
-    /// Writes its configuration, a little different each time.
-    fn configure(&self, change: usize) {
+    /// Writes its configuration, with a different `exclude` each time.
+    fn configure(&self, revision: usize) {
         let nodes: Vec<String> = self
             .network
             .iter()
             .map(|proxy| format!("{{ url = \"redis://127.0.0.1:{}\" }}", proxy.port()))
             .collect();
         let text = format!(
-            "listen = \"127.0.0.1:0\"\n[[group]]\nname = \"orders\"\nkind = \"redlock\"\nlongest_lease = \"10m\"\nignore = [\"ignored:{change}\"]\nnode = [{}]\n",
+            "listen = \"127.0.0.1:0\"\n[[group]]\nname = \"orders\"\nkind = \"redlock\"\nmax_lease = \"10m\"\nexclude = [\"ignored:{revision}\"]\nnode = [{}]\n",
             nodes.join(", ")
         );
         let new = self.file("new.toml");
@@ -262,7 +269,7 @@ impl Console {
         std::fs::rename(new, self.file("lockkeeper.toml")).unwrap();
     }
 
-    async fn begin(&self) {
+    async fn spawn(&self) {
         let path = |name: &str| self.file(name).to_str().unwrap().to_owned();
         let (state, clock, config) = (path("state"), path("clock"), path("lockkeeper.toml"));
         let faketime = faketime();
@@ -270,12 +277,12 @@ impl Console {
             ("LD_PRELOAD", faketime.as_str()),
             ("FAKETIME_TIMESTAMP_FILE", &clock),
             ("FAKETIME_CACHE_DURATION", "1"),
-            // The kernel's monotonic clock is never set; only the wall clock is.
+            // Only the wall clock is stepped: the kernel's monotonic clock never is.
             ("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
             ("XDG_STATE_HOME", &state),
         ];
-        let process = Process::serve_in(&environment, &["--config", &config]).await;
-        *self.address.lock().unwrap_or_else(PoisonError::into_inner) = process.person.address();
+        let process = ConsoleProcess::start_with_env(&environment, &["--config", &config]).await;
+        *self.address.lock().unwrap_or_else(PoisonError::into_inner) = process.api.address();
         *self.process.lock().await = Some(process);
     }
 
@@ -286,10 +293,10 @@ impl Console {
         } else {
             process.stop().await;
         }
-        self.begin().await;
+        self.spawn().await;
     }
 
-    async fn end(&self) {
+    async fn stop(&self) {
         self.process.lock().await.take().unwrap().stop().await;
     }
 
@@ -304,93 +311,112 @@ async fn restart_nodes(
     seed: u64,
     until: Instant,
     counts: &Counts,
-    journal: &Journal,
+    event_log: &EventLog,
 ) {
-    let mut dice = StdRng::seed_from_u64(seed);
-    while pause(&mut dice, 500..4_000, until).await {
-        let _alone = restarts.lock().await;
-        let n = dice.random_range(0..nodes.0.len());
+    let mut rng = StdRng::seed_from_u64(seed);
+    while sleep_until_deadline(&mut rng, 500..4_000, until).await {
+        let _no_other_restart = restarts.lock().await;
+        let n = rng.random_range(0..nodes.0.len());
         let node: &mut RedisNode = &mut nodes.0[n];
-        journal.write(format_args!("node {n} is killed"));
+        event_log.record(format_args!("node {n} is killed"));
         node.kill().await;
-        pause(&mut dice, 100..2_000, until).await;
+        sleep_until_deadline(&mut rng, 100..2_000, until).await;
         node.restart().await;
-        journal.write(format_args!("node {n} is back"));
-        add(&counts.node_restarts);
-        // What could not be taken back meanwhile is taken back now.
-        pause(&mut dice, 2_500..3_000, until).await;
+        event_log.record(format_args!("node {n} is up again"));
+        increment(&counts.node_restarts);
+        // Time for the rollbacks that were pending on this node.
+        sleep_until_deadline(&mut rng, 2_500..3_000, until).await;
     }
 }
 
 async fn restart_consoles(
-    consoles: &[Arc<Console>],
+    consoles: &[Arc<RestartableConsole>],
     restarts: &tokio::sync::Mutex<()>,
     seed: u64,
     until: Instant,
     counts: &Counts,
-    journal: &Journal,
+    event_log: &EventLog,
 ) {
-    let mut dice = StdRng::seed_from_u64(seed.wrapping_add(1));
-    while pause(&mut dice, 2_000..15_000, until).await {
-        let _alone = restarts.lock().await;
-        let is_killed = dice.random_bool(0.25);
-        let n = dice.random_range(0..consoles.len());
-        let how = if is_killed { "killed" } else { "stopped" };
-        journal.write(format_args!("console {n} is {how}"));
+    let mut rng = StdRng::seed_from_u64(seed.wrapping_add(1));
+    while sleep_until_deadline(&mut rng, 2_000..15_000, until).await {
+        let _no_other_restart = restarts.lock().await;
+        let is_killed = rng.random_bool(0.25);
+        let n = rng.random_range(0..consoles.len());
+        let action = if is_killed { "killed" } else { "stopped" };
+        event_log.record(format_args!("console {n} is {action}"));
         consoles[n].restart(is_killed).await;
-        journal.write(format_args!("console {n} is back"));
-        add(&counts.console_restarts);
+        event_log.record(format_args!("console {n} is up again"));
+        increment(&counts.console_restarts);
     }
 }
 
-async fn change_latency(consoles: &[Arc<Console>], seed: u64, until: Instant, counts: &Counts) {
-    let mut dice = StdRng::seed_from_u64(seed.wrapping_add(2));
-    while pause(&mut dice, 300..5_000, until).await {
-        let console = consoles.choose(&mut dice).unwrap();
-        // Now and then all are near, so that the shortest leases have a chance.
-        let slowest = *[3, 10, 30, 100].choose(&mut dice).unwrap();
+async fn change_latency(
+    consoles: &[Arc<RestartableConsole>],
+    seed: u64,
+    until: Instant,
+    counts: &Counts,
+) {
+    let mut rng = StdRng::seed_from_u64(seed.wrapping_add(2));
+    while sleep_until_deadline(&mut rng, 300..5_000, until).await {
+        let console = consoles.choose(&mut rng).unwrap();
+        // A low maximum at times, so that the shortest leases can be acquired.
+        let max_delay_ms = *[3, 10, 30, 100].choose(&mut rng).unwrap();
         for proxy in &console.network {
-            let micros = dice.random_range(2_500..=slowest * 1_000);
+            let micros = rng.random_range(2_500..=max_delay_ms * 1_000);
             proxy.delay(Duration::from_micros(micros));
         }
-        add(&counts.latencies);
+        increment(&counts.latencies);
     }
 }
 
-async fn step_clocks(consoles: &[Arc<Console>], seed: u64, until: Instant, counts: &Counts) {
-    let mut dice = StdRng::seed_from_u64(seed.wrapping_add(3));
-    while pause(&mut dice, 500..6_000, until).await {
-        let furthest = *[1, 60, 3_600].choose(&mut dice).unwrap();
-        let offset = dice.random_range(-furthest..=furthest);
-        consoles.choose(&mut dice).unwrap().set_clock(offset);
-        add(&counts.clock_steps);
+async fn step_clocks(
+    consoles: &[Arc<RestartableConsole>],
+    seed: u64,
+    until: Instant,
+    counts: &Counts,
+) {
+    let mut rng = StdRng::seed_from_u64(seed.wrapping_add(3));
+    while sleep_until_deadline(&mut rng, 500..6_000, until).await {
+        let max_offset = *[1, 60, 3_600].choose(&mut rng).unwrap();
+        let offset = rng.random_range(-max_offset..=max_offset);
+        consoles.choose(&mut rng).unwrap().set_clock(offset);
+        increment(&counts.clock_steps);
     }
 }
 
-async fn reload(consoles: &[Arc<Console>], seed: u64, until: Instant, counts: &Counts) {
-    let mut dice = StdRng::seed_from_u64(seed.wrapping_add(4));
-    let mut change = CONSOLES;
-    while pause(&mut dice, 2_000..10_000, until).await {
-        change += 1;
-        consoles.choose(&mut dice).unwrap().configure(change);
-        add(&counts.reloads);
+async fn reload_configs(
+    consoles: &[Arc<RestartableConsole>],
+    seed: u64,
+    until: Instant,
+    counts: &Counts,
+) {
+    let mut rng = StdRng::seed_from_u64(seed.wrapping_add(4));
+    let mut revision = CONSOLES;
+    while sleep_until_deadline(&mut rng, 2_000..10_000, until).await {
+        revision += 1;
+        consoles.choose(&mut rng).unwrap().configure(revision);
+        increment(&counts.reloads);
     }
 }
 
-/// Lets some time pass, no more than is left; whether any is left then.
-async fn pause(dice: &mut StdRng, millis: std::ops::Range<u64>, until: Instant) -> bool {
+/// Sleeps for a random time, at most until the deadline. Returns whether time is left.
+async fn sleep_until_deadline(
+    rng: &mut StdRng,
+    millis: std::ops::Range<u64>,
+    until: Instant,
+) -> bool {
     let left = until.saturating_duration_since(Instant::now());
-    sleep(Duration::from_millis(dice.random_range(millis)).min(left)).await;
+    sleep(Duration::from_millis(rng.random_range(millis)).min(left)).await;
     Instant::now() < until
 }
 
-/// One that needs the locks again and again.
-struct Client {
+/// A client that acquires and releases locks until the test is over.
+struct SoakClient {
     number: usize,
-    consoles: Vec<Arc<Console>>,
-    sections: Arc<Sections>,
+    consoles: Vec<Arc<RestartableConsole>>,
+    sections: Arc<SectionLog>,
     counts: Arc<Counts>,
-    journal: Arc<Journal>,
+    event_log: Arc<EventLog>,
     is_over: Arc<AtomicBool>,
 }
 
@@ -403,72 +429,73 @@ struct Grant<'a> {
     ttl: u64,
 }
 
-/// What a request came to.
+/// The result of a request.
 enum Reply {
-    Answered(u16, Value),
-    /// Nobody knows what came of it.
+    Response(u16, Value),
+    /// There was no response: the operation may have been executed.
     Lost,
 }
 
 impl std::fmt::Display for Reply {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Answered(status, body) => write!(f, "{status} {body}"),
-            Self::Lost => f.write_str("no answer"),
+            Self::Response(status, body) => write!(f, "{status} {body}"),
+            Self::Lost => f.write_str("no response"),
         }
     }
 }
 
-impl Client {
-    fn any_console(&self, dice: &mut StdRng) -> (usize, &Console) {
-        let n = dice.random_range(0..self.consoles.len());
+impl SoakClient {
+    fn any_console(&self, rng: &mut StdRng) -> (usize, &RestartableConsole) {
+        let n = rng.random_range(0..self.consoles.len());
         (n, &self.consoles[n])
     }
 
-    fn tell(&self, token: &str, what: std::fmt::Arguments<'_>) {
-        self.journal.write(format_args!("{token} {what}"));
+    fn record(&self, token: &str, event: std::fmt::Arguments<'_>) {
+        self.event_log.record(format_args!("{token} {event}"));
     }
 
-    async fn live(self, seed: u64) {
+    async fn run(self, seed: u64) {
         let http = HttpClient::builder(TokioExecutor::new()).build_http();
-        let mut dice = StdRng::seed_from_u64(seed ^ (self.number as u64 + 1) << 32);
+        let mut rng = StdRng::seed_from_u64(seed ^ (self.number as u64 + 1) << 32);
         while !self.is_over.load(Ordering::Relaxed) {
-            self.take_a_turn(&http, &mut dice).await;
-            sleep(Duration::from_millis(dice.random_range(0..60))).await;
+            self.acquire_and_release(&http, &mut rng).await;
+            sleep(Duration::from_millis(rng.random_range(0..60))).await;
         }
     }
 
-    async fn take_a_turn(&self, http: &Http, dice: &mut StdRng) {
-        let (lock, leases) = LOCKS.choose(dice).unwrap();
-        let ttl = dice.random_range(leases.clone());
-        let waits = if dice.random_bool(0.5) {
-            dice.random_range(0..2_000)
+    async fn acquire_and_release(&self, http: &Http, rng: &mut StdRng) {
+        let (lock, leases) = LOCKS.choose(rng).unwrap();
+        let ttl = rng.random_range(leases.clone());
+        let wait_ms = if rng.random_bool(0.5) {
+            rng.random_range(0..2_000)
         } else {
             0
         };
-        let (n, console) = self.any_console(dice);
-        // A token of its own, so that a lock whose grant was lost on the way can still be given back.
-        let token = format!("client-{}-{:016x}", self.number, dice.random::<u64>());
+        let (n, console) = self.any_console(rng);
+        // The client chooses the token, so that it can release a lock whose response was lost.
+        let token = format!("client-{}-{:016x}", self.number, rng.random::<u64>());
         let sent = Instant::now();
-        let body = json!({ "ttl_ms": ttl, "wait_ms": waits, "token": token });
-        self.tell(
+        let body = json!({ "ttl_ms": ttl, "wait_ms": wait_ms, "token": token });
+        self.record(
             &token,
-            format_args!("asks console {n} for {lock}, {ttl} ms"),
+            format_args!("requests {lock} from console {n}, {ttl} ms"),
         );
         let reply = post(http, console.address(), lock, "acquire", body).await;
-        let answered = Instant::now();
-        self.tell(&token, format_args!("acquire at {n}: {reply}"));
+        let received = Instant::now();
+        self.record(&token, format_args!("acquire at {n}: {reply}"));
         match reply {
-            Reply::Answered(201, granted) => {
-                add(&self.counts.granted);
+            Reply::Response(201, granted) => {
+                increment(&self.counts.granted);
                 let validity = granted["validity_ms"].as_u64().unwrap();
                 assert!(validity <= ttl, "{granted}");
-                // Without waiting the lease began after the request was sent. With it only the answer's own figure is known,
-                // less what the answer may have been under way on a busy machine.
-                let valid_until = if waits == 0 {
+                // Without waiting, the lease began after the request was sent. With waiting, only
+                // the validity in the response is known, less the time that the response may take
+                // on a busy machine.
+                let valid_until = if wait_ms == 0 {
                     sent + Duration::from_millis(validity.min(ttl - ttl / 100 - 2))
                 } else {
-                    (answered + Duration::from_millis(validity))
+                    (received + Duration::from_millis(validity))
                         .checked_sub(Duration::from_millis(50))
                         .unwrap()
                 };
@@ -481,27 +508,27 @@ impl Client {
                     valid_until,
                     ttl,
                 };
-                self.work(http, dice, grant).await;
+                self.use_lock(http, rng, grant).await;
             }
-            Reply::Answered(422, refusal) => {
-                assert!(ttl < 5_000, "{refusal}");
-                add(&self.counts.too_short);
+            Reply::Response(422, problem) => {
+                assert!(ttl < 5_000, "{problem}");
+                increment(&self.counts.too_short);
             }
-            Reply::Answered(409 | 429, _) => add(&self.counts.refused),
-            Reply::Answered(503, _) => {
-                add(&self.counts.refused);
-                // A node that did not answer may have given it.
-                self.give_back(http, dice, lock, &token).await;
+            Reply::Response(409 | 429, _) => increment(&self.counts.rejected),
+            Reply::Response(503, _) => {
+                increment(&self.counts.rejected);
+                // A node that did not reply may have acquired the lock.
+                self.release_until_confirmed(http, rng, lock, &token).await;
             }
-            Reply::Answered(status, body) => panic!("{status} {body}"),
+            Reply::Response(status, body) => panic!("{status} {body}"),
             Reply::Lost => {
-                add(&self.counts.unanswered);
-                self.give_back(http, dice, lock, &token).await;
+                increment(&self.counts.without_response);
+                self.release_until_confirmed(http, rng, lock, &token).await;
             }
         }
     }
 
-    async fn work(&self, http: &Http, dice: &mut StdRng, grant: Grant<'_>) {
+    async fn use_lock(&self, http: &Http, rng: &mut StdRng, grant: Grant<'_>) {
         let Grant {
             lock,
             token,
@@ -509,43 +536,56 @@ impl Client {
             valid_until,
             ttl,
         } = grant;
-        if let Some(mut inside) = self.sections.enter(lock, self.number, fence, valid_until) {
-            sleep(Duration::from_millis(dice.random_range(0..30))).await;
-            if dice.random_bool(0.2) {
-                let (n, console) = self.any_console(dice);
+        if let Some(mut section) = self.sections.enter(lock, self.number, fence, valid_until) {
+            sleep(Duration::from_millis(rng.random_range(0..30))).await;
+            if rng.random_bool(0.2) {
+                let (n, console) = self.any_console(rng);
                 let sent = Instant::now();
                 let body = json!({ "token": token, "ttl_ms": ttl });
                 let reply = post(http, console.address(), lock, "extend", body).await;
-                self.tell(&token, format_args!("extend at {n}: {reply}"));
-                if let Reply::Answered(200, extended) = reply {
+                self.record(&token, format_args!("extend at {n}: {reply}"));
+                if let Reply::Response(200, extended) = reply {
                     let validity = extended["validity_ms"].as_u64().unwrap();
                     let safe = validity.min(ttl - ttl / 100 - 2);
-                    inside.extended((sent + Duration::from_millis(safe)).max(inside.valid_until()));
+                    section.set_valid_until(
+                        (sent + Duration::from_millis(safe)).max(section.valid_until()),
+                    );
                 }
-                sleep(Duration::from_millis(dice.random_range(0..30))).await;
+                sleep(Duration::from_millis(rng.random_range(0..30))).await;
             }
         }
-        // Some crash instead of giving it back; the lease has to end it, so only where that is soon.
-        if ttl > 3_000 || dice.random_bool(0.9) {
-            self.give_back(http, dice, lock, &token).await;
+        // Some clients crash instead of releasing; only with short leases, which must expire before
+        // the test ends.
+        if ttl > 3_000 || rng.random_bool(0.9) {
+            self.release_until_confirmed(http, rng, lock, &token).await;
         }
     }
 
-    /// Asks for the release until somebody answers that the nodes have it no more, as a careful client does.
-    async fn give_back(&self, http: &Http, dice: &mut StdRng, lock: &str, token: &str) {
-        let began = Instant::now();
+    /// Sends the release until a console confirms that the lock is released or held by another
+    /// owner.
+    async fn release_until_confirmed(
+        &self,
+        http: &Http,
+        rng: &mut StdRng,
+        lock: &str,
+        token: &str,
+    ) {
+        let started_at = Instant::now();
         loop {
-            let (n, console) = self.any_console(dice);
+            let (n, console) = self.any_console(rng);
             let body = json!({ "token": token });
             let reply = post(http, console.address(), lock, "release", body).await;
-            self.tell(token, format_args!("release at {n}: {reply}"));
+            self.record(token, format_args!("release at {n}: {reply}"));
             match reply {
-                Reply::Answered(200 | 404 | 409, _) => return,
-                Reply::Answered(429 | 503, _) | Reply::Lost => {}
-                Reply::Answered(status, body) => panic!("{status} {body}"),
+                Reply::Response(200 | 404 | 409, _) => return,
+                Reply::Response(429 | 503, _) | Reply::Lost => {}
+                Reply::Response(status, body) => panic!("{status} {body}"),
             }
-            assert!(began.elapsed() < 4 * PATIENCE, "no console releases {lock}");
-            sleep(Duration::from_millis(dice.random_range(50..200))).await;
+            assert!(
+                started_at.elapsed() < 4 * WAIT_TIMEOUT,
+                "no console releases {lock}"
+            );
+            sleep(Duration::from_millis(rng.random_range(50..200))).await;
         }
     }
 }
@@ -562,29 +602,34 @@ async fn post(http: &Http, console: SocketAddr, lock: &str, operation: &str, bod
         let bytes = response.into_body().collect().await.ok()?.to_bytes();
         Some((status, serde_json::from_slice(&bytes).ok()?))
     };
-    match timeout(ANSWER_TIMEOUT, exchange).await {
-        Ok(Some((status, body))) => Reply::Answered(status, body),
+    match timeout(RESPONSE_TIMEOUT, exchange).await {
+        Ok(Some((status, body))) => Reply::Response(status, body),
         Ok(None) | Err(_) => Reply::Lost,
     }
 }
 
-/// Debian's library that shifts what a process reads from the wall clock.
+/// The path of libfaketime, Debian's library that changes the wall clock of a process.
 fn faketime() -> String {
-    let folders = std::fs::read_dir("/usr/lib").unwrap();
-    let library = folders
-        .map(|folder| folder.unwrap().path().join("faketime/libfaketimeMT.so.1"))
+    let directories = std::fs::read_dir("/usr/lib").unwrap();
+    let library = directories
+        .map(|directory| {
+            directory
+                .unwrap()
+                .path()
+                .join("faketime/libfaketimeMT.so.1")
+        })
         .find(|library| library.exists());
     let library = library.expect("libfaketime is missing; `make setup` installs it");
     library.to_str().unwrap().to_owned()
 }
 
 /// A number from the environment.
-fn number(name: &str) -> Option<u64> {
+fn number_from_env(name: &str) -> Option<u64> {
     let text = std::env::var_os(name)?;
     Some(
         text.to_str()
             .unwrap()
             .parse()
-            .unwrap_or_else(|_| panic!("{name} is a number")),
+            .unwrap_or_else(|_| panic!("{name} is not a number")),
     )
 }

@@ -1,4 +1,5 @@
-//! The storage by itself, on both databases: one writer, several programs, damaged files, servers that go away.
+//! The storage on SQLite and PostgreSQL: concurrent writers, damaged files, and a server that
+//! restarts.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -6,105 +7,111 @@ use lockkeeper::server::config::StorageConfig;
 use lockkeeper::server::storage::{Storage, StorageError};
 use sqlx::{AnyConnection, Row as _};
 
-use crate::support::eventually_is;
 use crate::support::postgres::Postgres;
+use crate::support::wait_until;
 
-/// Adds to a row that every test may have.
-async fn raise(storage: &Storage, id: &'static str) -> Result<i64, StorageError> {
+/// Increments the heartbeat of an instance and returns the new value.
+async fn increment_heartbeat(storage: &Storage, id: &'static str) -> Result<i64, StorageError> {
     storage
         .write(move |db: &mut AnyConnection| {
             Box::pin(async move {
-                let raised = "INSERT INTO instance (id, beat) VALUES ($1, 1) \
-                              ON CONFLICT (id) DO UPDATE SET beat = instance.beat + 1 RETURNING beat";
-                sqlx::query(raised).bind(id).fetch_one(db).await?.try_get(0)
+                let upsert = "INSERT INTO instance (id, heartbeat) VALUES ($1, 1) \
+                              ON CONFLICT (id) DO UPDATE SET heartbeat = instance.heartbeat + 1 RETURNING heartbeat";
+                sqlx::query(upsert).bind(id).fetch_one(db).await?.try_get(0)
             })
         })
         .await
 }
 
-async fn beat(storage: &Storage, id: &str) -> Result<i64, StorageError> {
+async fn read_heartbeat(storage: &Storage, id: &str) -> Result<i64, StorageError> {
     let mut db = storage.read().await?;
-    let found = sqlx::query("SELECT beat FROM instance WHERE id = $1");
-    Ok(found.bind(id).fetch_one(&mut *db).await?.try_get(0)?)
+    let query = sqlx::query("SELECT heartbeat FROM instance WHERE id = $1");
+    Ok(query.bind(id).fetch_one(&mut *db).await?.try_get(0)?)
 }
 
-async fn many_raise_one_row(config: &StorageConfig) {
-    let (one, other) = (Storage::new(config, true), Storage::new(config, true));
-    let raised = (0..100).flat_map(|_| [raise(&one, "a"), raise(&other, "a")]);
-    for raised in futures::future::join_all(raised).await {
-        raised.unwrap();
+async fn assert_concurrent_writes_succeed(config: &StorageConfig) {
+    let (first, second) = (Storage::new(config, true), Storage::new(config, true));
+    let increments = (0..100).flat_map(|_| {
+        [
+            increment_heartbeat(&first, "a"),
+            increment_heartbeat(&second, "a"),
+        ]
+    });
+    for result in futures::future::join_all(increments).await {
+        result.unwrap();
     }
-    assert_eq!(beat(&one, "a").await.unwrap(), 200);
-    // What one asks wrongly is that one's alone.
-    let wrong = one.write(|db: &mut AnyConnection| {
+    assert_eq!(read_heartbeat(&first, "a").await.unwrap(), 200);
+    // A write that fails does not affect a concurrent one.
+    let duplicate = first.write(|db: &mut AnyConnection| {
         Box::pin(async move {
-            sqlx::query("INSERT INTO instance (id, beat) VALUES ('a', 1)")
+            sqlx::query("INSERT INTO instance (id, heartbeat) VALUES ('a', 1)")
                 .execute(db)
                 .await
                 .map(drop)
         })
     });
-    let (wrong, right) = tokio::join!(wrong, raise(&one, "b"));
+    let (duplicate, valid) = tokio::join!(duplicate, increment_heartbeat(&first, "b"));
     assert!(
-        matches!(wrong, Err(StorageError::Duplicate(_))),
-        "{wrong:?}"
+        matches!(duplicate, Err(StorageError::Duplicate(_))),
+        "{duplicate:?}"
     );
-    assert_eq!(right, Ok(1));
+    assert_eq!(valid, Ok(1));
 }
 
 #[tokio::test]
-async fn on_sqlite_several_write_at_once_and_nobody_suffers_for_another() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("new/lockkeeper.db");
-    many_raise_one_row(&StorageConfig::file(&path)).await;
+async fn concurrent_writes_on_sqlite_succeed_and_failures_are_isolated() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("new/lockkeeper.db");
+    assert_concurrent_writes_succeed(&StorageConfig::sqlite(&path)).await;
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode();
     assert_eq!(mode(&path) & 0o777, 0o600);
     assert_eq!(mode(path.parent().unwrap()) & 0o777, 0o700);
 }
 
 #[tokio::test]
-async fn on_postgresql_it_is_the_same_and_a_server_that_comes_back_is_used_again() {
+async fn concurrent_writes_on_postgresql_succeed_and_a_restarted_server_is_used_again() {
     let mut server = Postgres::start().await;
     let config = StorageConfig::postgres(server.url());
-    many_raise_one_row(&config).await;
+    assert_concurrent_writes_succeed(&config).await;
     let storage = Storage::new(&config, true);
-    assert_eq!(raise(&storage, "b").await, Ok(2));
+    assert_eq!(increment_heartbeat(&storage, "b").await, Ok(2));
     server.kill().await;
-    let gone = raise(&storage, "b").await;
+    let gone = increment_heartbeat(&storage, "b").await;
     assert!(
         matches!(gone, Err(StorageError::Unavailable(_))),
         "{gone:?}"
     );
     server.restart().await;
-    eventually_is("it is used again", async || {
-        raise(&storage, "c").await.is_ok() && beat(&storage, "b").await == Ok(2)
+    wait_until("the storage writes and reads again", async || {
+        increment_heartbeat(&storage, "c").await.is_ok()
+            && read_heartbeat(&storage, "b").await == Ok(2)
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_damaged_file_is_set_aside_under_another_name_and_a_new_one_begun() {
-    let headed = [b"SQLite format 3\0".as_slice(), &[7; 100_000]].concat();
-    for damaged in [vec![7; 100_000], headed] {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("lockkeeper.db");
+async fn a_damaged_file_is_renamed_and_a_new_one_is_created() {
+    let with_header = [b"SQLite format 3\0".as_slice(), &[7; 100_000]].concat();
+    for damaged in [vec![7; 100_000], with_header] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lockkeeper.db");
         std::fs::write(&path, &damaged).unwrap();
-        let storage = Storage::new(&StorageConfig::file(&path), true);
-        assert_eq!(raise(&storage, "a").await, Ok(1));
+        let storage = Storage::new(&StorageConfig::sqlite(&path), true);
+        assert_eq!(increment_heartbeat(&storage, "a").await, Ok(1));
         assert_eq!(storage.check_integrity().await, Ok(None));
-        let kept = std::fs::read_dir(folder.path()).unwrap().flatten();
-        let mut kept = kept.filter(|entry| {
+        let entries = std::fs::read_dir(directory.path()).unwrap().flatten();
+        let mut set_aside = entries.filter(|entry| {
             entry.file_name().to_string_lossy().contains(".damaged-")
                 && std::fs::read(entry.path()).unwrap() == damaged
         });
-        assert!(kept.next().is_some(), "what was in it is kept");
+        assert!(set_aside.next().is_some(), "the damaged content is kept");
     }
 }
 
 #[tokio::test]
-async fn reading_changes_nothing_and_what_cannot_be_opened_says_why() {
-    let folder = tempfile::tempdir().unwrap();
-    let config = StorageConfig::file(folder.path().join("lockkeeper.db"));
+async fn read_connections_are_read_only_and_an_error_on_opening_has_its_cause() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = StorageConfig::sqlite(directory.path().join("lockkeeper.db"));
     let storage = Storage::new(&config, true);
     let began = std::time::Instant::now();
     let mut db = storage.read().await.unwrap();
@@ -112,9 +119,9 @@ async fn reading_changes_nothing_and_what_cannot_be_opened_says_why() {
     let deleted = sqlx::query("DELETE FROM instance").execute(&mut *db).await;
     assert!(deleted.is_err());
 
-    let file = folder.path().join("file");
+    let file = directory.path().join("file");
     std::fs::write(&file, "").unwrap();
-    let storage = Storage::new(&StorageConfig::file(file.join("lockkeeper.db")), true);
-    let why = raise(&storage, "a").await.unwrap_err();
-    assert!(why.to_string().contains("Not a directory"), "{why}");
+    let storage = Storage::new(&StorageConfig::sqlite(file.join("lockkeeper.db")), true);
+    let error = increment_heartbeat(&storage, "a").await.unwrap_err();
+    assert!(error.to_string().contains("Not a directory"), "{error}");
 }

@@ -1,41 +1,46 @@
-//! Servers behind TLS: private authorities, certificates of our own, and what is wrong with them.
+//! Servers with TLS: private certificate authorities, client certificates, and invalid
+//! certificates.
 
 use lockkeeper::domain::{NodeState, NodeView};
-use lockkeeper::server::config::{Files, GroupConfig, NodeConfig};
+use lockkeeper::server::config::{CredentialFiles, GroupConfig, NodeConfig};
 use redis::AsyncCommands as _;
 use serde_json::json;
 
-use crate::support::certificates::{Authority, Identity, text};
+use crate::support::certificates::{CertificateAuthority, Identity, path_str};
 use crate::support::console::TestConsole;
-use crate::support::eventually;
 use crate::support::redis_nodes::{RedisNode, TestGroup, free_port, url};
+use crate::support::wait_for;
 
-/// A server that speaks TLS to those for whom `authority` vouches, or to everybody.
-async fn server(
-    authority: &Authority,
+/// Starts a TLS server that requires client certificates of `authority`, or none.
+async fn start_tls_server(
+    authority: &CertificateAuthority,
     identity: &Identity,
-    asks_clients: bool,
+    requires_client_certificate: bool,
 ) -> (RedisNode, u16) {
     let port = free_port();
     let node = RedisNode::start_with(&[
         "--tls-port",
         &port.to_string(),
         "--tls-cert-file",
-        text(&identity.certificate),
+        path_str(&identity.certificate),
         "--tls-key-file",
-        text(&identity.key),
+        path_str(&identity.key),
         "--tls-ca-cert-file",
-        text(&authority.file()),
+        path_str(&authority.ca_file()),
         "--tls-auth-clients",
-        if asks_clients { "yes" } else { "no" },
+        if requires_client_certificate {
+            "yes"
+        } else {
+            "no"
+        },
     ])
     .await;
     (node, port)
 }
 
-fn group(port: u16, files: Files) -> GroupConfig {
+fn group_config(port: u16, files: CredentialFiles) -> GroupConfig {
     let node = NodeConfig {
-        files,
+        credential_files: files,
         ..NodeConfig::new("a", url(&format!("rediss://127.0.0.1:{port}")))
     };
     GroupConfig {
@@ -44,110 +49,115 @@ fn group(port: u16, files: Files) -> GroupConfig {
     }
 }
 
-fn trusting(authority: &Authority) -> Files {
-    Files {
-        ca: Some(authority.file()),
-        ..Files::default()
+fn credentials_trusting(authority: &CertificateAuthority) -> CredentialFiles {
+    CredentialFiles {
+        ca: Some(authority.ca_file()),
+        ..CredentialFiles::default()
     }
 }
 
-async fn first_state(config: GroupConfig) -> NodeView {
+async fn first_node_view(config: GroupConfig) -> NodeView {
     let group = TestGroup::start(config);
-    group.node_is(0, |view| view.since.is_some()).await
+    group.wait_for_node(0, |view| view.since.is_some()).await
 }
 
 #[tokio::test]
-async fn locks_behind_tls_are_seen_taken_and_released_with_a_certificate_of_our_own() {
-    let authority = Authority::new();
-    let (node, port) = server(&authority, &authority.vouch_for("server"), true).await;
-    let us = authority.vouch_for("console");
-    let files = Files {
-        identity: Some((us.certificate, us.key)),
-        ..trusting(&authority)
+async fn locks_are_listed_acquired_and_released_over_tls_with_a_client_certificate() {
+    let authority = CertificateAuthority::new();
+    let (node, port) = start_tls_server(&authority, &authority.issue("server"), true).await;
+    let identity = authority.issue("console");
+    let files = CredentialFiles {
+        identity: Some((identity.certificate, identity.key)),
+        ..credentials_trusting(&authority)
     };
-    let console = TestConsole::start(vec![group(port, files)]).await;
-    let person = console.person();
+    let console = TestConsole::start(vec![group_config(port, files)]).await;
+    let api = console.api();
 
     let mut client = node.client().await;
-    let () = client
-        .pset_ex("lock:seen", "somebody", 60_000)
-        .await
-        .unwrap();
-    eventually("the lock is listed", async || {
-        let locks = person.get("/api/v1/locks").await.json();
+    let () = client.pset_ex("lock:seen", "owner", 60_000).await.unwrap();
+    wait_for("the lock is listed", async || {
+        let locks = api.get("/api/v1/locks").await.json();
         (locks["total"] == 1).then_some(())
     })
     .await;
-    let taken = person
+    let acquired = api
         .post(
             "/api/v1/groups/orders/locks/lock%3Aours/acquire",
             json!({"ttl_ms": 30_000}),
         )
         .await;
-    assert_eq!(taken.status, 201, "{}", taken.text);
-    let token = taken.json()["token"].clone();
+    assert_eq!(acquired.status, 201, "{}", acquired.text);
+    let token = acquired.json()["token"].clone();
     assert_eq!(client.get::<_, String>("lock:ours").await.unwrap(), token);
-    let released = person
+    let released = api
         .post(
             "/api/v1/groups/orders/locks/lock%3Aours/release",
             json!({"token": token}),
         )
         .await;
     assert_eq!(released.status, 200, "{}", released.text);
-    let node = &person.get("/api/v1/groups").await.json()["groups"][0]["nodes"][0];
+    let node = &api.get("/api/v1/groups").await.json()["groups"][0]["nodes"][0];
     assert_eq!(node["feed"], "tracking", "{node}");
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_certificate_is_told() {
-    let (authority, stranger) = (Authority::new(), Authority::new());
-    let (_node, port) = server(&authority, &authority.vouch_for("server"), true).await;
-    let (_old, expired) = server(&authority, &authority.vouched_for("old"), false).await;
-    let identity_of = |identity: Identity| Files {
+async fn an_invalid_certificate_is_reported_with_its_reason() {
+    let (authority, other_authority) = (CertificateAuthority::new(), CertificateAuthority::new());
+    let (_node, port) = start_tls_server(&authority, &authority.issue("server"), true).await;
+    let (_expired_node, expired) =
+        start_tls_server(&authority, &authority.issue_expired("old"), false).await;
+    let identity_of = |identity: Identity| CredentialFiles {
         identity: Some((identity.certificate, identity.key)),
-        ..trusting(&authority)
+        ..credentials_trusting(&authority)
     };
-    for (what, config, says) in [
+    for (case, config, expected) in [
         (
             "unknown authority",
-            group(port, trusting(&stranger)),
+            group_config(port, credentials_trusting(&other_authority)),
             "UnknownIssuer",
         ),
-        ("expired", group(expired, trusting(&authority)), "expired"),
         (
-            "no certificate of ours",
-            group(port, trusting(&authority)),
+            "expired",
+            group_config(expired, credentials_trusting(&authority)),
+            "expired",
+        ),
+        (
+            "no client certificate",
+            group_config(port, credentials_trusting(&authority)),
             "",
         ),
         (
-            "one that the server does not know",
-            group(port, identity_of(stranger.vouch_for("console"))),
+            "client certificate of another authority",
+            group_config(port, identity_of(other_authority.issue("console"))),
             "",
         ),
     ] {
-        let view = first_state(config).await;
+        let view = first_node_view(config).await;
         let reason = view.reason.unwrap();
-        assert_eq!(view.state, NodeState::Down, "{what}: {reason}");
+        assert_eq!(view.state, NodeState::Down, "{case}: {reason}");
         assert!(
-            reason.to_lowercase().contains(&says.to_lowercase()),
-            "{what}: {reason}"
+            reason
+                .to_string()
+                .to_lowercase()
+                .contains(&expected.to_lowercase()),
+            "{case}: {reason}"
         );
     }
 }
 
 #[tokio::test]
-async fn a_certificate_that_is_replaced_is_used_without_a_restart() {
-    let authority = Authority::new();
-    let (_node, port) = server(&authority, &authority.vouch_for("server"), false).await;
-    let stranger = Authority::new();
+async fn a_replaced_ca_certificate_is_used_without_a_restart() {
+    let authority = CertificateAuthority::new();
+    let (_node, port) = start_tls_server(&authority, &authority.issue("server"), false).await;
+    let other_authority = CertificateAuthority::new();
     let trusted = tempfile::NamedTempFile::new().unwrap();
-    std::fs::copy(stranger.file(), trusted.path()).unwrap();
-    let files = Files {
+    std::fs::copy(other_authority.ca_file(), trusted.path()).unwrap();
+    let files = CredentialFiles {
         ca: Some(trusted.path().to_owned()),
-        ..Files::default()
+        ..CredentialFiles::default()
     };
-    let group = TestGroup::start(group(port, files));
-    group.node_is(0, |view| view.since.is_some()).await;
-    std::fs::copy(authority.file(), trusted.path()).unwrap();
-    group.is_up().await;
+    let group = TestGroup::start(group_config(port, files));
+    group.wait_for_node(0, |view| view.since.is_some()).await;
+    std::fs::copy(authority.ca_file(), trusted.path()).unwrap();
+    group.wait_until_up().await;
 }

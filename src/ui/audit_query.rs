@@ -1,21 +1,21 @@
-//! What the audit page shows, as the URL says it.
+//! The state of the audit log page in the URL.
 
 use crate::domain::{AuditFilter, LockId, LockKey, Timestamp};
 
 use super::paths;
 
-/// The state of the page, all of it from the URL.
+/// The state of the page. All of it is kept in the URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditQuery {
-    /// Which acts.
+    /// The filter for entries.
     pub filter: AuditFilter,
-    /// Where the page before ended.
+    /// The cursor at which the previous page ended.
     pub cursor: Option<String>,
 }
 
 impl AuditQuery {
-    /// Everything about one lock.
-    pub fn of_lock(id: &LockId) -> Self {
+    /// The entries of one lock.
+    pub fn for_lock(id: &LockId) -> Self {
         Self {
             filter: AuditFilter {
                 group: Some(id.group.clone()),
@@ -26,7 +26,8 @@ impl AuditQuery {
         }
     }
 
-    /// Reads the query of a URL. What it does not know it leaves out: an old bookmark still opens.
+    /// Parses the query string of a URL. Unknown fields and values are ignored, so that old
+    /// bookmarks still open.
     pub fn parse(search: &str) -> Self {
         let mut query = Self::default();
         let filter = &mut query.filter;
@@ -38,12 +39,12 @@ impl AuditQuery {
             match name {
                 "group" => filter.group = Some(value),
                 "key_encoded" => filter.key = LockKey::decode(&value),
-                "act" => filter.act = value.parse().ok(),
-                "who" => filter.who = Some(value),
-                "end" => filter.end = value.parse().ok(),
+                "action" => filter.action = value.parse().ok(),
+                "actor" => filter.actor = Some(value),
+                "result" => filter.result = value.parse().ok(),
                 "q" => filter.text = Some(value),
-                "from" => filter.from = moment(&value),
-                "until" => filter.until = moment(&value),
+                "from" => filter.from = parse_datetime(&value),
+                "until" => filter.until = parse_datetime(&value),
                 "cursor" => query.cursor = Some(value),
                 _ => {}
             }
@@ -51,15 +52,15 @@ impl AuditQuery {
         query
     }
 
-    /// The fields that say something, for a URL.
+    /// The fields that are set, for a URL.
     pub fn fields(&self) -> Vec<(&'static str, String)> {
         let filter = &self.filter;
         let fields = [
             ("group", filter.group.clone()),
             ("key_encoded", filter.key.as_ref().map(LockKey::encoded)),
-            ("act", filter.act.map(|act| act.slug().to_owned())),
-            ("who", filter.who.clone()),
-            ("end", filter.end.map(|end| end.slug().to_owned())),
+            ("action", filter.action.map(|act| act.slug().to_owned())),
+            ("actor", filter.actor.clone()),
+            ("result", filter.result.map(|end| end.slug().to_owned())),
             ("q", filter.text.clone()),
             ("from", filter.from.map(String::from)),
             ("until", filter.until.map(String::from)),
@@ -69,20 +70,20 @@ impl AuditQuery {
         fields.into_iter().filter_map(given).collect()
     }
 
-    /// How many filters are set, beside the search and the one lock.
-    pub fn given(&self) -> usize {
+    /// The number of active filters, without the search text and the lock.
+    pub fn active_filter_count(&self) -> usize {
         let others = ["q", "key_encoded", "cursor"];
         let fields = self.fields().into_iter();
         fields.filter(|(name, _)| !others.contains(name)).count()
     }
 
-    /// The page that shows this.
+    /// The URL of the page in this state.
     pub fn path(&self) -> String {
         paths::with_fields(paths::AUDIT, self.fields())
     }
 
-    /// All of it as a file, whatever page is shown: `jsonl` or `csv`.
-    pub fn export(&self, kind: &str) -> String {
+    /// The URL of the export of all pages: `jsonl` or `csv`.
+    pub fn export_path(&self, kind: &str) -> String {
         let all = Self {
             cursor: None,
             ..self.clone()
@@ -91,44 +92,45 @@ impl AuditQuery {
         paths::with_fields(paths::AUDIT_EXPORT, fields)
     }
 
-    /// The same, further back.
-    pub fn from_cursor(&self, cursor: Option<String>) -> Self {
+    /// The state with another cursor.
+    pub fn with_cursor(&self, cursor: Option<String>) -> Self {
         Self {
             cursor,
             ..self.clone()
         }
     }
 
-    /// The query of the URL.
-    pub fn search(&self) -> String {
-        paths::search_of(&self.path())
+    /// The query string of the page.
+    pub fn query_string(&self) -> String {
+        paths::query_string(&self.path())
     }
 }
 
-/// A moment as a form writes it, in UTC: with minutes, with seconds, or whole.
-fn moment(text: &str) -> Option<Timestamp> {
-    let whole = match text.len() {
+/// Parses a date and time of a `datetime-local` input as UTC: with minutes, with seconds, or a full
+/// RFC 3339 timestamp.
+fn parse_datetime(text: &str) -> Option<Timestamp> {
+    let timestamp = match text.len() {
         16 => format!("{text}:00Z"),
         19 => format!("{text}Z"),
         _ => text.to_owned(),
     };
-    Timestamp::try_from(whole).ok()
+    Timestamp::try_from(timestamp).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{ActEnd, ActKind};
+    use crate::domain::{OperationKind, OperationResult};
 
     #[test]
-    fn the_state_survives_the_address_bar() {
+    fn the_state_round_trips_through_the_url() {
         let query = AuditQuery {
             filter: AuditFilter {
                 group: Some("orders".into()),
                 key: Some(LockKey::new([0xff, b'&', b'%', b'+'])),
-                act: Some(ActKind::ForceRelease),
-                who: Some("alice & bob".into()),
-                end: Some(ActEnd::Refused),
+                action: Some(OperationKind::ForceRelease),
+                actor: Some("alice & bob".into()),
+                result: Some(OperationResult::Refused),
                 text: Some("a+b=c".into()),
                 from: Some(Timestamp::from_millis(1_795_200_485_556)),
                 until: None,
@@ -138,15 +140,16 @@ mod tests {
         let path = query.path();
         let (_, search) = path.split_once('?').unwrap();
         assert_eq!(AuditQuery::parse(search), query);
-        assert_eq!(AuditQuery::parse(&query.search()), query);
+        assert_eq!(AuditQuery::parse(&query.query_string()), query);
         assert_eq!(AuditQuery::default().path(), "/audit");
-        // Group, act, who, end and from; the search and the one lock stand for themselves.
-        assert_eq!(query.given(), 5);
+        // Group, action, actor, result and from. The search text and the lock are not counted.
+        assert_eq!(query.active_filter_count(), 5);
     }
 
     #[test]
-    fn what_a_form_sends_is_understood() {
-        let query = AuditQuery::parse("?group=&q=web-2+is+dead&act=&from=2026-11-20T18%3A48&x=y");
+    fn form_values_are_parsed() {
+        let query =
+            AuditQuery::parse("?group=&q=web-2+is+dead&action=&from=2026-11-20T18%3A48&x=y");
         assert_eq!(query.filter.group, None);
         assert_eq!(query.filter.text.as_deref(), Some("web-2 is dead"));
         let from = query.filter.from.unwrap().to_string();
@@ -154,10 +157,13 @@ mod tests {
     }
 
     #[test]
-    fn an_export_has_the_filter_and_no_page() {
-        let mut query = AuditQuery::default().from_cursor(Some("17".into()));
-        assert_eq!(query.export("csv"), "/api/v1/audit/export?as=csv");
-        query.filter.who = Some("alice".into());
-        assert_eq!(query.export("csv"), "/api/v1/audit/export?who=alice&as=csv");
+    fn an_export_uses_the_filter_without_the_cursor() {
+        let mut query = AuditQuery::default().with_cursor(Some("17".into()));
+        assert_eq!(query.export_path("csv"), "/api/v1/audit/export?as=csv");
+        query.filter.actor = Some("alice".into());
+        assert_eq!(
+            query.export_path("csv"),
+            "/api/v1/audit/export?actor=alice&as=csv"
+        );
     }
 }

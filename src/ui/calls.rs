@@ -1,20 +1,18 @@
-//! The door to the server: the only server functions of the crate. Thin; what they may do is decided in operations.
-#![expect(
-    missing_docs,
-    reason = "the macro makes a public field of each argument and drops the comments"
-)]
-
+//! The server functions of the console, and the only ones of the crate. Permissions are checked in
+//! `operations`.
 use leptos::prelude::*;
 use leptos::server_fn::codec::{Json, JsonEncoding};
 use leptos::server_fn::error::{FromServerFnError, ServerFnErrorErr};
 
+use crate::domain::operation_error::{InternalError, RequestError};
 use crate::domain::raw::RawNode;
 use crate::domain::{
-    AuditPage, ChainCheck, Fault, Fingerprint, Format, Found, History, Lock, LockId, LockKey, Mine,
-    MonitorSample, NodesTold, Owners, Painted, Picked, Rehearsed, Released, SeenHold, Waits,
+    AuditPage, ChainCheck, ConsoleLock, Fingerprint, Format, History, InitialState, Lock, LockId,
+    LockKey, MonitorSample, NodesReport, ObservedHold, OperationError, OwnerList, ReleaseDryRun,
+    ReleaseResult, ReleaseTarget, SearchHit, WaitForGraph,
 };
 
-impl FromServerFnError for Fault {
+impl FromServerFnError for OperationError {
     type Encoder = JsonEncoding;
 
     fn from_server_fn_error(error: ServerFnErrorErr) -> Self {
@@ -22,116 +20,129 @@ impl FromServerFnError for Fault {
             ServerFnErrorErr::Request(detail)
             | ServerFnErrorErr::Response(detail)
             | ServerFnErrorErr::Deserialization(detail)
-            | ServerFnErrorErr::UnsupportedRequestMethod(detail) => Self::Unanswered { detail },
-            ServerFnErrorErr::Args(detail) | ServerFnErrorErr::MissingArg(detail) => {
-                Self::BadRequest { detail }
-            }
-            ServerFnErrorErr::Registration(detail)
-            | ServerFnErrorErr::ServerError(detail)
-            | ServerFnErrorErr::MiddlewareError(detail)
-            | ServerFnErrorErr::Serialization(detail) => Self::Internal { detail },
+            | ServerFnErrorErr::UnsupportedRequestMethod(detail) => Self::NoResponse { detail },
+            ServerFnErrorErr::Args(text) | ServerFnErrorErr::MissingArg(text) => Self::BadRequest {
+                cause: RequestError::InvalidArguments { text },
+            },
+            ServerFnErrorErr::Registration(text)
+            | ServerFnErrorErr::ServerError(text)
+            | ServerFnErrorErr::MiddlewareError(text)
+            | ServerFnErrorErr::Serialization(text) => Self::Internal {
+                cause: InternalError::ServerFunction { text },
+            },
         }
     }
 }
 
-/// Who the page is shown to and what it shows of the board, with the place in the stream of changes. The
-/// page is the address that is being painted, or this one.
-#[server(input = Json, output = Json)]
-pub async fn board(page: String) -> Result<Painted, Fault> {
-    let (state, actor) = crate::server::state::asked().await?;
-    let asked = use_context::<axum::http::request::Parts>().map(|parts| parts.uri.to_string());
-    let painted = asked.filter(|address| !address.starts_with("/_fn/"));
-    let (view, also) = super::first_view::seen_from(painted.as_deref().unwrap_or(&page));
-    let _while_it_is_looked_through = crate::server::state::place_to_query(&state)?;
-    Ok(Painted {
-        me: state.access.me(&actor),
-        board: state.operations.board(&actor, view, also).await?,
+/// The user, and the part of the lock index that a page shows. During server rendering the URL of
+/// the request determines the page, otherwise `page` does.
+#[server(name = GetInitialState, input = Json, output = Json)]
+pub async fn initial_state(page: String) -> Result<InitialState, OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
+    let request_url =
+        use_context::<axum::http::request::Parts>().map(|parts| parts.uri.to_string());
+    let page_url = request_url.filter(|address| !address.starts_with("/_fn/"));
+    let (view, also) = super::initial_view::initial_window(page_url.as_deref().unwrap_or(&page));
+    let _permit = crate::server::state::acquire_query_permit(&state)?;
+    Ok(InitialState {
+        user: state.access.current_user(&actor),
+        snapshot: state.operations.view_snapshot(&actor, view, also).await?,
     })
 }
 
-/// One lock as its nodes show it right now.
-#[server(name = AskForLock, input = Json, output = Json)]
-pub async fn lock(id: LockId) -> Result<Lock, Fault> {
-    let (state, actor) = crate::server::state::asked().await?;
+/// Inspects one lock on its nodes.
+#[server(name = GetLock, input = Json, output = Json)]
+pub async fn lock(id: LockId) -> Result<Lock, OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
     state.operations.inspect(&actor, &id).await
 }
 
-/// The first locks that a text finds in names, owners and fingerprints.
+/// The first locks whose name, owner or fingerprint matches a text.
 #[server(name = FindLocks, input = Json, output = Json)]
-pub async fn find(text: String) -> Result<Vec<Found>, Fault> {
-    let (state, actor) = crate::server::state::asked().await?;
+pub async fn find(text: String) -> Result<Vec<SearchHit>, OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
     let text: String = text.chars().take(200).collect();
-    let view = super::query::Query::default().with_text(text).view(8);
-    let _while_it_is_looked_through = crate::server::state::place_to_query(&state)?;
-    let board = state.operations.board(&actor, view, Vec::new()).await?;
-    let found = board.locks.iter().map(|lock| Found {
+    let view = super::locks_query::LocksQuery::default()
+        .with_text(text)
+        .window_query(8);
+    let _permit = crate::server::state::acquire_query_permit(&state)?;
+    let snapshot = state
+        .operations
+        .view_snapshot(&actor, view, Vec::new())
+        .await?;
+    let hits = snapshot.locks.iter().map(|lock| SearchHit {
         id: lock.id.clone(),
         verdict: lock.verdict,
     });
-    Ok(found.collect())
+    Ok(hits.collect())
 }
 
-/// The history of one lock: nothing is asked of the nodes.
-#[server(name = AskForHistory, input = Json, output = Json)]
-pub async fn history(id: LockId) -> Result<History, Fault> {
-    let (state, actor) = crate::server::state::asked().await?;
+/// The history of one lock. The nodes are not queried.
+#[server(name = GetHistory, input = Json, output = Json)]
+pub async fn history(id: LockId) -> Result<History, OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
     state.operations.history(&actor, &id)
 }
 
-/// One lock as its nodes have it right now, tokens masked.
+/// The raw value of one lock on its nodes, with tokens masked.
 #[server(input = Json, output = Json)]
-pub async fn raw(id: LockId) -> Result<Vec<RawNode>, Fault> {
-    let (state, actor) = crate::server::state::asked().await?;
+pub async fn raw(id: LockId) -> Result<Vec<RawNode>, OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
     state.operations.raw(&actor, &id).await
 }
 
-/// Who waits for whom, in all groups.
-#[server(name = AskForWaits, input = Json, output = Json)]
-pub async fn waits() -> Result<Waits, Fault> {
-    let (state, actor) = crate::server::state::asked().await?;
+/// The lock waits of all groups.
+#[server(name = GetWaits, input = Json, output = Json)]
+pub async fn waits() -> Result<WaitForGraph, OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
     state.operations.waits(&actor, None).await
 }
 
-/// Who did what to which lock: a part of the audit, as the query of its page says.
-#[server(name = AskForAudit, input = Json, output = Json)]
-pub async fn audit(search: String) -> Result<AuditPage, Fault> {
-    let (state, actor) = crate::server::state::asked().await?;
+/// A page of the audit log. `search` is the query string of the page.
+#[server(name = GetAudit, input = Json, output = Json)]
+pub async fn audit(search: String) -> Result<AuditPage, OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
     let super::audit_query::AuditQuery { filter, cursor } =
         super::audit_query::AuditQuery::parse(&search);
     let operations = &state.operations;
-    operations.audit(&actor, filter, 100, cursor).await
+    operations.search_audit(&actor, filter, 100, cursor).await
 }
 
-/// What is known of the chain of the audit.
-#[server(name = AskForChain, input = Json, output = Json)]
-pub async fn audit_chain() -> Result<ChainCheck, Fault> {
-    let (state, actor) = crate::server::state::asked().await?;
+/// The result of the verification of the hash chain.
+#[server(name = GetAuditChain, input = Json, output = Json)]
+pub async fn audit_chain() -> Result<ChainCheck, OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
     state.operations.chain_check(&actor).await
 }
 
-/// Who holds what, in all groups, as the query of its page says.
-#[server(name = AskForOwners, input = Json, output = Json)]
-pub async fn owners(search: String) -> Result<Owners, Fault> {
-    let (state, actor) = crate::server::state::asked().await?;
-    let asked = super::owners_query::parse(&search);
-    let _while_it_is_added_up = crate::server::state::place_to_query(&state)?;
-    state.operations.owners(&actor, None, asked).await
+/// The owners of all groups. `search` is the query string of the page.
+#[server(name = GetOwners, input = Json, output = Json)]
+pub async fn owners(search: String) -> Result<OwnerList, OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
+    let query = super::owners_query::parse(&search);
+    let _permit = crate::server::state::acquire_query_permit(&state)?;
+    state.operations.owners(&actor, None, query).await
 }
 
-/// How the nodes were that their page shows, and what the doctor says of their groups in the language of that page,
-/// as the query of the page says.
-#[server(name = AskAboutNodes, input = Json, output = Json)]
-pub async fn nodes(search: String) -> Result<NodesTold, Fault> {
-    let (state, actor) = crate::server::state::asked().await?;
+/// The health history of the visible nodes, and the findings of the doctor in the locale of the
+/// page. `search` is the query string of the page.
+#[server(name = GetNodes, input = Json, output = Json)]
+pub async fn nodes(search: String) -> Result<NodesReport, OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
     let query = super::nodes_query::NodesQuery::parse(&search);
-    let (names, _) = query.shown(&state.operations.groups(&actor));
-    let mut told = state.operations.nodes_told(&actor, &names).await;
-    let worded = super::words::findings::worded;
-    told.checkups = told.checkups.into_iter().map(worded).collect();
-    Ok(told)
+    let (names, _) = query.visible_groups(&state.operations.groups(&actor));
+    let diagnoses = state.operations.diagnose_named_groups(&actor, &names);
+    let diagnoses = diagnoses.await;
+    Ok(NodesReport {
+        diagnoses: diagnoses
+            .iter()
+            .map(super::i18n::findings::localized)
+            .collect(),
+        groups: state.operations.node_histories(&actor, &names),
+    })
 }
 
-/// Acquires a lock for the person at this console; the token stays on the server.
+/// Acquires a lock for the user of this console. The token stays on the server.
 #[server(input = Json, output = Json)]
 pub async fn acquire(
     group: String,
@@ -141,8 +152,8 @@ pub async fn acquire(
     wait_ms: u64,
     label: Option<String>,
     auto_renew: bool,
-) -> Result<Mine, Fault> {
-    let (state, actor) = crate::server::state::asked().await?;
+) -> Result<ConsoleLock, OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
     let request = crate::server::operations::AcquireRequest {
         ttl_ms,
         wait_ms,
@@ -152,101 +163,110 @@ pub async fn acquire(
         auto_renew,
     };
     let id = LockId { group, key };
-    let _while_it_waits = crate::server::state::place_to_wait(&state, wait_ms)?;
-    let acquiring = state.operations.acquire_mine(&actor, id, &request);
-    state.access.while_admitted(&actor, acquiring).await
+    let _permit = crate::server::state::acquire_wait_permit(&state, wait_ms)?;
+    let acquiring = state.operations.acquire_console_lock(&actor, id, &request);
+    state.access.run_while_authorized(&actor, acquiring).await
 }
 
-/// The locks acquired from this console.
+/// The locks acquired through this console.
 #[server(name = ListMine, input = Json, output = Json)]
-pub async fn mine() -> Result<Vec<Mine>, Fault> {
-    let (state, actor) = crate::server::state::asked().await?;
-    Ok(state.operations.mine(&actor))
+pub async fn mine() -> Result<Vec<ConsoleLock>, OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
+    Ok(state.operations.console_locks(&actor))
 }
 
-/// Renews a lock acquired here.
+/// Extends a lock acquired through this console.
 #[server(input = Json, output = Json)]
-pub async fn extend_mine(id: LockId, ttl_ms: u64) -> Result<Mine, Fault> {
-    let (state, actor) = crate::server::state::asked().await?;
-    state.operations.extend_mine(&actor, &id, ttl_ms).await
+pub async fn extend_mine(id: LockId, ttl_ms: u64) -> Result<ConsoleLock, OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
+    state
+        .operations
+        .extend_console_lock(&actor, &id, ttl_ms)
+        .await
 }
 
-/// Releases a lock acquired here.
+/// Releases a lock acquired through this console.
 #[server(input = Json, output = Json)]
-pub async fn release_mine(id: LockId) -> Result<Released, Fault> {
-    let (state, actor) = crate::server::state::asked().await?;
-    state.operations.release_mine(&actor, &id).await
+pub async fn release_mine(id: LockId) -> Result<ReleaseResult, OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
+    state.operations.release_console_lock(&actor, &id).await
 }
 
-/// Hands out the token of a lock acquired here, once.
+/// Reveals the token of a lock acquired through this console, once.
 #[server(input = Json, output = Json)]
-pub async fn take_token(id: LockId) -> Result<String, Fault> {
-    let (state, actor) = crate::server::state::asked().await?;
-    state.operations.take_token(&actor, &id).await
+pub async fn reveal_token(id: LockId) -> Result<String, OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
+    state.operations.reveal_token(&actor, &id).await
 }
 
-/// Releases somebody else's lock, if its owner is still the one that was seen.
+/// Force-releases a lock, if its owner and hold have not changed.
 #[server(input = Json, output = Json)]
 pub async fn force_release(
     id: LockId,
     fingerprint: Fingerprint,
-    seen: SeenHold,
+    expected_hold: ObservedHold,
     reason: String,
     confirm: Option<String>,
-) -> Result<Released, Fault> {
-    let (state, actor) = crate::server::state::asked().await?;
-    let request = crate::server::operations::ForceRelease {
+) -> Result<ReleaseResult, OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
+    let request = crate::server::operations::ForceReleaseRequest {
         fingerprint: &fingerprint,
-        seen,
+        expected_hold,
         reason: &reason,
         confirm: confirm.as_deref(),
     };
     state.operations.force_release(&actor, &id, request).await
 }
 
-/// Vouches for a node that may have lost locks: it takes new ones at once.
-#[server(name = VouchForNode, input = Json, output = Json)]
-pub async fn vouch_for_node(
+/// Clears the restart hazard of a node, so that it accepts new locks again.
+#[server(name = ClearRestartHazard, input = Json, output = Json)]
+pub async fn clear_restart_hazard(
     group: String,
     node: String,
     reason: String,
     confirm: Option<String>,
-) -> Result<(), Fault> {
-    let (state, actor) = crate::server::state::asked().await?;
+) -> Result<(), OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
     let operations = &state.operations;
-    let vouching = operations.vouch(&actor, &group, &node, &reason, confirm.as_deref());
-    vouching.await.map(|_| ())
+    let clearing =
+        operations.clear_restart_hazard(&actor, &group, &node, &reason, confirm.as_deref());
+    clearing.await.map(|_| ())
 }
 
-/// The first holds of a list that whoever asks may release in one go, as the query of its page says.
-#[server(name = PickAll, input = Json, output = Json)]
-pub async fn pick(search: String) -> Result<Vec<Picked>, Fault> {
-    let (state, actor) = crate::server::state::asked().await?;
-    let mut view = super::query::Query::parse(&search).view(usize::MAX);
-    (view.by, view.from) = (None, 0);
-    let _while_it_is_looked_through = crate::server::state::place_to_query(&state)?;
-    state.operations.pick(&actor, view).await
+/// The first holds of a list that the user may release in one request. `search` is the query string
+/// of the page.
+#[server(name = SelectReleasable, input = Json, output = Json)]
+pub async fn select_releasable(search: String) -> Result<Vec<ReleaseTarget>, OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
+    let mut view = super::locks_query::LocksQuery::parse(&search).window_query(usize::MAX);
+    (view.group_by, view.offset) = (None, 0);
+    let _permit = crate::server::state::acquire_query_permit(&state)?;
+    state.operations.pick_holds(&actor, view).await
 }
 
-/// What would come of releasing these locks by force, in their order.
-/// Nothing is touched on any node.
+/// The dry run of a bulk release, in the order of `targets`. Nothing is changed on any node.
 #[server(input = Json, output = Json)]
-pub async fn rehearse_releases(picked: Vec<Picked>) -> Result<Vec<Rehearsed>, Fault> {
-    let (state, actor) = crate::server::state::asked().await?;
-    state.operations.rehearse_releases(&actor, picked).await
+pub async fn dry_run_releases(
+    targets: Vec<ReleaseTarget>,
+) -> Result<Vec<ReleaseDryRun>, OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
+    state
+        .operations
+        .dry_run_bulk_force_release(&actor, targets)
+        .await
 }
 
-/// Records for some seconds who tries to take which lock on one node.
-#[server(name = TakeSample, input = Json, output = Json)]
+/// Runs MONITOR on one node for some seconds and counts acquire attempts.
+#[server(name = RunMonitor, input = Json, output = Json)]
 pub async fn monitor_sample(
     group: String,
     node: String,
     seconds: u32,
-) -> Result<MonitorSample, Fault> {
-    let (state, actor) = crate::server::state::asked().await?;
-    let how_long = std::time::Duration::from_secs(seconds.into());
+) -> Result<MonitorSample, OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
+    let duration = std::time::Duration::from_secs(seconds.into());
     let operations = &state.operations;
     operations
-        .monitor_sample(&actor, &group, &node, how_long)
+        .monitor_sample(&actor, &group, &node, duration)
         .await
 }

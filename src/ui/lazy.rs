@@ -1,7 +1,9 @@
-//! Code splitting: what the browser loads when it is first needed, so that the first page is light.
+//! Code splitting: chunks that the browser loads when they are first needed, which keeps the first
+//! page small.
 //!
-//! `#[lazy]` and `#[lazy_route]` of Leptos 0.8 end the whole page when a chunk cannot be loaded. `wasm_split`, which they are made of, can
-//! report it instead, so that the page goes on and offers another try.
+//! `#[lazy]` and `#[lazy_route]` of Leptos 0.8 panic when a chunk cannot be loaded, which stops the
+//! whole page. The underlying `wasm_split` can return an error instead, so that the page keeps
+//! working and offers a retry.
 
 use std::future::{Future, pending};
 use std::time::Duration;
@@ -12,11 +14,12 @@ use leptos::wasm_split::SplitLoaderError;
 use leptos_meta::Title;
 use wasm_bindgen::JsCast;
 
+use super::i18n::shell;
 use super::kit::{Banner, Button, Tone};
-use super::words::frame;
 
-/// A split point: in a release build the function's code goes into the chunk with this name, and calling it loads the chunk first.
-/// Development builds are not split: they would take longer to make. `preload` names a function that loads the chunk and draws nothing.
+/// A split point: in release builds the code of the function goes into the named chunk, and a call
+/// loads the chunk first. Development builds are not split, because splitting slows down the build.
+/// `preload` names a function that only loads the chunk.
 ///
 /// ```text
 /// lazy! { dialogs: fn keys(handle: DialogHandle) -> view! { <Keys handle /> } }
@@ -44,11 +47,11 @@ macro_rules! lazy {
 }
 pub(crate) use lazy;
 
-/// The file that loads the chunks, as cargo-leptos names it.
-pub const LOADER: &str = "__wasm_split.______________________.js";
+/// The chunk loader, as named by cargo-leptos.
+pub const LOADER_FILE: &str = "__wasm_split.______________________.js";
 
-/// Loading that takes longer than this is shown.
-const SLOW: Duration = Duration::from_secs(1);
+/// A loading note is shown after this time.
+const SLOW_AFTER: Duration = Duration::from_secs(1);
 
 /// A chunk could not be loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,9 +63,10 @@ impl From<SplitLoaderError> for LoadError {
     }
 }
 
-/// Shows a lazy function's view: a note while loading takes long, another try where it fails.
+/// Renders the view of a lazy function, with a note while loading is slow and a retry button if it
+/// fails.
 ///
-/// A function and no component, for a component's properties cannot be of a type that follows from another one.
+/// This is a function, because the types of component props cannot be inferred from each other.
 pub fn lazy_view<F>(load: impl Fn() -> F + Send + 'static) -> impl IntoView
 where
     F: Future<Output = Result<AnyView, LoadError>> + Send + 'static,
@@ -70,21 +74,21 @@ where
     let (tries, is_slow) = (RwSignal::new(0_u32), RwSignal::new(false));
     let loaded = move || {
         tries.track();
-        let loading = noting_slowness(load(), is_slow);
+        let loading = track_slow_loading(load(), is_slow);
         Suspend::new(async move {
             match loading.await {
                 Ok(view) => {
-                    request_animation_frame(focus);
+                    request_animation_frame(focus_autofocus_element);
                     view
                 }
-                // Different views, and one of them is any view at all.
+                // The two arms have different view types.
                 Err(LoadError) => view! {
                     <div class="p-5">
-                        <NotLoaded>
+                        <ChunkLoadError>
                             <Button autofocus=true on_press=move |()| tries.update(|tries| *tries += 1)>
-                                {frame::try_again()}
+                                {shell::try_again()}
                             </Button>
-                        </NotLoaded>
+                        </ChunkLoadError>
                     </div>
                 }
                 .into_any(),
@@ -94,7 +98,7 @@ where
     let slow = move || {
         is_slow
             .get()
-            .then(|| view! { <p role="status" class="p-5 text-muted">{frame::fetching()}</p> })
+            .then(|| view! { <p role="status" class="p-5 text-muted">{shell::loading_chunk()}</p> })
     };
     view! {
         {slow}
@@ -102,64 +106,65 @@ where
     }
 }
 
-/// Whether the page that somebody wants to go to takes long to load. A handle: copy it freely.
+/// Whether the next page is slow to load. The type is a cheap handle.
 #[derive(Clone, Copy)]
 pub struct SlowPage(RwSignal<bool>);
 
 impl SlowPage {
-    /// Provides it to the pages.
+    /// Provides the state as context.
     pub fn provide() {
         provide_context(Self(RwSignal::new(false)));
     }
 }
 
-/// Says that the next page takes long to load, while it does.
+/// Shows a note while the next page is slow to load.
 #[component]
 pub fn SlowPageNote() -> impl IntoView {
     let SlowPage(is_slow) = expect_context();
     let note = move || {
         is_slow
             .get()
-            .then(|| view! { <p class="mb-4 text-muted">{frame::fetching()}</p> })
+            .then(|| view! { <p class="mb-4 text-muted">{shell::loading_chunk()}</p> })
     };
     view! { <div aria-live="polite">{note}</div> }
 }
 
-/// The page that a lazy function draws, or the news that it could not be loaded. A page that cannot be loaded while it is hydrated stays
-/// as the server rendered it.
+/// The page that a lazy function renders, or a notice that it could not be loaded. If loading fails
+/// during hydration, the page stays as the server rendered it.
 pub async fn lazy_page(
     chunk: &'static str,
     load: impl Future<Output = Result<AnyView, LoadError>>,
 ) -> AnyView {
-    // So that the page's own head has the browser load it early.
+    // Adds a preload link to the head of the page.
     leptos::prefetch_lazy_fn_on_server(chunk);
     let is_hydrating =
         Owner::current_shared_context().is_some_and(|shared| shared.during_hydration());
     let SlowPage(is_slow) = expect_context();
-    match noting_slowness(load, is_slow).await {
+    match track_slow_loading(load, is_slow).await {
         Ok(view) => view,
         Err(LoadError) if is_hydrating => {
-            super::say_that_it_is_broken();
+            super::show_fatal_error();
             pending().await
         }
         Err(LoadError) => view! {
-            <Title text=format!("{} · Lockkeeper", frame::not_fetched()) />
-            <NotLoaded />
+            <Title text=format!("{} · Lockkeeper", shell::chunk_load_failed()) />
+            <ChunkLoadError />
         }
         .into_any(),
     }
 }
 
-/// Waits for what is loaded, and notes when that takes long. The server has nothing to load.
-async fn noting_slowness<T>(loading: impl Future<Output = T>, is_slow: RwSignal<bool>) -> T {
+/// Awaits loading and sets `is_slow` if it takes long. The server loads nothing.
+async fn track_slow_loading<T>(loading: impl Future<Output = T>, is_slow: RwSignal<bool>) -> T {
     if !cfg!(target_arch = "wasm32") {
         return loading.await;
     }
-    // What is loaded already is there when the timer is still far away; whoever left meanwhile took the signal along.
-    let tell = move || {
+    // A chunk that is loaded already resolves before the timer fires. The signal is disposed if the
+    // user has left the page.
+    let mark_slow = move || {
         let _gone = is_slow.try_set(true);
     };
-    let timer = set_timeout_with_handle(tell, SLOW).ok();
+    let timer = set_timeout_with_handle(mark_slow, SLOW_AFTER).ok();
     let loaded = loading.await;
     if let Some(timer) = timer {
         timer.clear();
@@ -168,32 +173,33 @@ async fn noting_slowness<T>(loading: impl Future<Output = T>, is_slow: RwSignal<
     loaded
 }
 
-/// Gives the focus to what would have had it if it had been there when its dialog opened.
-fn focus() {
+/// Focuses the autofocus element of an open dialog. The browser does this only for elements that
+/// exist when it opens.
+fn focus_autofocus_element() {
     let wanted = document().query_selector("dialog[open] [autofocus]");
     let wanted = wanted.ok().flatten();
     if let Some(wanted) = wanted.and_then(|wanted| wanted.dyn_into::<web_sys::HtmlElement>().ok()) {
-        // Fails only for what is not in the page any more.
+        // Fails only if the element has been removed.
         let _gone = wanted.focus();
     }
 }
 
-/// Says that a chunk could not be loaded, and what can be done.
+/// Reports that a chunk could not be loaded.
 #[component]
-fn NotLoaded(
-    /// What can be done beside loading the page again.
+fn ChunkLoadError(
+    /// Actions besides reloading the page.
     #[prop(optional)]
     children: Option<Children>,
 ) -> impl IntoView {
     view! {
         <Banner tone=Tone::Alarm>
-            <p class="font-semibold">{frame::not_fetched()}</p>
-            <p>{frame::not_fetched_advice()}</p>
+            <p class="font-semibold">{shell::chunk_load_failed()}</p>
+            <p>{shell::chunk_load_failed_advice()}</p>
             <p class="mt-2 flex flex-wrap items-center gap-3">
                 {children.map(|children| children())}
-                // An empty address is this very page.
+                // An empty URL is the current page.
                 <a href="" rel="external" class="font-medium underline underline-offset-2">
-                    {frame::load_again()}
+                    {shell::reload()}
                 </a>
             </p>
         </Banner>

@@ -1,26 +1,26 @@
-//! What a person sees. Compiled for the server (first paint) and the browser.
+//! The web console. Compiled for the server (first render) and for the browser.
 
 pub mod audit_query;
 pub mod calls;
 pub mod components;
-pub mod first_view;
+pub mod i18n;
+pub mod initial_view;
 pub mod kit;
 pub mod lazy;
 pub mod live;
+pub mod local_storage;
+pub mod locks_query;
 pub mod nodes_query;
 pub mod owners_query;
 pub mod pages;
 pub mod paths;
 pub mod preferences;
-pub mod query;
 pub mod routes;
 pub mod shortcuts;
 mod title;
-pub mod traces;
 pub mod waits_query;
-pub mod words;
 
-pub use self::words::format;
+pub use self::i18n::format;
 
 use leptos::WasmSplitManifest;
 use leptos::prelude::*;
@@ -29,7 +29,7 @@ use leptos_router::components::{FlatRoutes, Route, Router};
 use leptos_router::{Lazy, SsrMode, path};
 
 use self::components::layout::Layout;
-use self::components::lease_bar::Calm;
+use self::components::lease_bar::ReducedMotion;
 use self::lazy::SlowPage;
 use self::live::Live;
 use self::pages::locks::LocksPage;
@@ -40,9 +40,9 @@ use self::routes::{
 };
 use self::shortcuts::Shortcuts;
 
-/// The document that the server sends; `files` is where those of this build are found.
+/// The HTML document. `files` is the URL prefix of the files of this build.
 pub fn shell(options: LeptosOptions, files: &'static str) -> impl IntoView {
-    let language = words::language();
+    let language = i18n::locale();
     let is_cut = use_context::<WasmSplitManifest>().is_some();
     view! {
         <!DOCTYPE html>
@@ -54,8 +54,8 @@ pub fn shell(options: LeptosOptions, files: &'static str) -> impl IntoView {
                 <script src="/theme.js"></script>
                 <link rel="icon" type="image/svg+xml" href="/favicon.svg" />
                 <link rel="stylesheet" href=format!("{files}/pkg/lockkeeper.css") />
-                // What loads the later parts: a program that was cut into parts does not start without it.
-                {is_cut.then(|| view! { <link rel="modulepreload" href=format!("{files}/pkg/{}", lazy::LOADER) /> })}
+                // The chunk loader: a split program does not start without it.
+                {is_cut.then(|| view! { <link rel="modulepreload" href=format!("{files}/pkg/{}", lazy::LOADER_FILE) /> })}
                 <AutoReload options=options.clone() />
                 <HydrationScripts options root=files />
                 <MetaTags />
@@ -67,10 +67,10 @@ pub fn shell(options: LeptosOptions, files: &'static str) -> impl IntoView {
     }
 }
 
-/// Shows that the page's program has ended: whatever is on screen stays as it is from now on.
-pub fn say_that_it_is_broken() {
+/// Shows that the program of the page has crashed. The page is not updated any more.
+pub fn show_fatal_error() {
     if let Some(notice) = document().get_element_by_id("broken") {
-        // Fails only where the name of the attribute is none.
+        // Fails only for an invalid attribute name.
         let _infallible = notice.remove_attribute("hidden");
     }
 }
@@ -80,14 +80,15 @@ pub fn say_that_it_is_broken() {
 pub fn App() -> impl IntoView {
     provide_meta_context();
     Live::provide();
-    Calm::provide();
+    ReducedMotion::provide();
     Shortcuts::provide();
     SlowPage::provide();
     view! {
-        <Title text="Lockkeeper" formatter=title::written />
+        <Title text="Lockkeeper" formatter=title::format_title />
         <Router>
             <Layout>
-                // Each page is sent whole, so that it can be read before it wakes up and without JavaScript.
+                // Each page is rendered completely, so that it can be read before hydration and
+                // without JavaScript.
                 <FlatRoutes fallback=NotFoundPage>
                     <Route path=path!("/") view=LocksPage ssr=SsrMode::Async />
                     <Route path=path!("/groups/:group/locks") view={Lazy::<LockRoute>::new()} ssr=SsrMode::Async />

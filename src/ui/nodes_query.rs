@@ -1,63 +1,69 @@
-//! Which groups the page of nodes shows, as its URL says it.
+//! The state of the nodes page in the URL.
 
 use crate::domain::{GroupView, NodeState, text::contains};
 
 use super::paths;
 
-/// So many groups are shown at first, and so many more each time: each is drawn whole and asked of its nodes.
-const GROUPS: usize = 20;
+/// Groups per page. Every visible group is rendered completely and its nodes are queried.
+const GROUPS_PER_PAGE: usize = 20;
 
-/// The state of the page, all of it from the URL.
+/// The state of the page. All of it is kept in the URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodesQuery {
-    /// What has to be in a group's name, or in a node's name, address or state.
+    /// The search text for group names and for node names, addresses and states.
     pub text: String,
-    /// How many times more groups were asked for.
-    more: usize,
+    /// The number of additional pages.
+    extra_pages: usize,
 }
 
 impl NodesQuery {
-    /// Reads the query of a URL.
+    /// Parses the query string of a URL.
     pub fn parse(search: &str) -> Self {
         let more = paths::field(search, "more").and_then(|more| more.parse::<usize>().ok());
         Self {
             text: paths::field(search, "q").unwrap_or_default(),
-            more: more.unwrap_or(0).min(1_000),
+            extra_pages: more.unwrap_or(0).min(1_000),
         }
     }
 
-    /// The page that shows this.
+    /// The URL of the page in this state.
     pub fn path(&self) -> String {
         let text = (!self.text.is_empty()).then(|| ("q", self.text.clone()));
-        let more = (self.more > 0).then(|| ("more", self.more.to_string()));
+        let more = (self.extra_pages > 0).then(|| ("more", self.extra_pages.to_string()));
         paths::with_fields(paths::NODES, text.into_iter().chain(more))
     }
 
-    /// The query of the URL.
-    pub fn search(&self) -> String {
-        paths::search_of(&self.path())
+    /// The query string of the page.
+    pub fn query_string(&self) -> String {
+        paths::query_string(&self.path())
     }
 
-    /// The same, narrowed to another text.
+    /// The state with another search text.
     pub fn with_text(text: String) -> Self {
-        Self { text, more: 0 }
+        Self {
+            text,
+            extra_pages: 0,
+        }
     }
 
-    /// The same with more groups.
-    pub fn with_more(&self) -> Self {
+    /// The state with one more page.
+    pub fn with_next_page(&self) -> Self {
         Self {
-            more: self.more + 1,
+            extra_pages: self.extra_pages + 1,
             ..self.clone()
         }
     }
 
-    /// The names of the groups that are shown, and how many the text lets through. Where not all are shown, those with a
-    /// node that cannot be used come first.
-    pub fn shown(&self, groups: &[GroupView]) -> (Vec<String>, usize) {
+    /// The names of the visible groups, and the number of matching groups. If not all groups fit on
+    /// one page, groups with unavailable nodes come first.
+    pub fn visible_groups(&self, groups: &[GroupView]) -> (Vec<String>, usize) {
         let text = self.text.trim();
-        let mut found: Vec<&GroupView> = groups.iter().filter(|group| has(group, text)).collect();
-        let (total, most) = (found.len(), GROUPS * (self.more + 1));
-        if total > GROUPS {
+        let mut found: Vec<&GroupView> = groups
+            .iter()
+            .filter(|group| matches_text(group, text))
+            .collect();
+        let (total, most) = (found.len(), GROUPS_PER_PAGE * (self.extra_pages + 1));
+        if total > GROUPS_PER_PAGE {
             found.sort_by_key(|group| group.nodes_up() == group.nodes.len());
         }
         let shown = found.into_iter().take(most);
@@ -65,7 +71,7 @@ impl NodesQuery {
     }
 }
 
-fn has(group: &GroupView, text: &str) -> bool {
+fn matches_text(group: &GroupView, text: &str) -> bool {
     let within = |word: &str| contains(word, text);
     let state = |state: NodeState| state.slug().eq_ignore_ascii_case(text);
     text.is_empty()
@@ -82,21 +88,21 @@ mod tests {
     use crate::domain::testing::group;
 
     #[test]
-    fn five_hundred_groups_are_shown_a_few_at_a_time() {
+    fn five_hundred_groups_are_shown_in_pages() {
         let groups: Vec<GroupView> = (0..500).map(|n| group(&format!("g{n}"), 1)).collect();
         let first = NodesQuery::parse("");
-        let (shown, total) = first.shown(&groups);
-        assert_eq!((shown.len(), total), (GROUPS, 500));
-        let (shown, _) = first.with_more().shown(&groups);
-        assert_eq!(shown.len(), 2 * GROUPS);
-        let (shown, total) = NodesQuery::parse("?q=G49").shown(&groups);
+        let (shown, total) = first.visible_groups(&groups);
+        assert_eq!((shown.len(), total), (GROUPS_PER_PAGE, 500));
+        let (shown, _) = first.with_next_page().visible_groups(&groups);
+        assert_eq!(shown.len(), 2 * GROUPS_PER_PAGE);
+        let (shown, total) = NodesQuery::parse("?q=G49").visible_groups(&groups);
         assert_eq!((shown.len(), total), (11, 11));
     }
 
     #[test]
-    fn the_state_survives_the_address_bar() {
-        let query = NodesQuery::with_text("a b&c=ü".to_owned()).with_more();
-        assert_eq!(NodesQuery::parse(&query.search()), query);
+    fn the_state_round_trips_through_the_url() {
+        let query = NodesQuery::with_text("a b&c=ü".to_owned()).with_next_page();
+        assert_eq!(NodesQuery::parse(&query.query_string()), query);
         assert_eq!(NodesQuery::parse("").path(), "/nodes");
         assert_eq!(NodesQuery::parse("?q=web+2").text, "web 2");
     }

@@ -1,34 +1,35 @@
-//! Which owners their page shows, as its URL says it.
+//! The state of the owners page in the URL.
 
-use crate::domain::{OwnersAsked, OwnersBy, OwnersSort};
+use crate::domain::{OwnerGrouping, OwnerQuery, OwnerSort};
 
 use super::paths;
 
-/// Reads the query of a URL. What it does not know it leaves out: an old bookmark still opens.
-pub fn parse(search: &str) -> OwnersAsked {
+/// Parses the query string of a URL. Unknown fields and values are ignored, so that old bookmarks
+/// still open.
+pub fn parse(search: &str) -> OwnerQuery {
     let sort = paths::field(search, "sort").and_then(|slug| slug.parse().ok());
-    OwnersAsked {
-        by: match paths::field(search, "by").as_deref() {
-            Some("label") => OwnersBy::Label,
-            _ => OwnersBy::Host,
+    OwnerQuery {
+        group_by: match paths::field(search, "group_by").as_deref() {
+            Some("label") => OwnerGrouping::Label,
+            _ => OwnerGrouping::Host,
         },
         text: paths::field(search, "q").unwrap_or_default(),
         sort: sort.unwrap_or_default(),
     }
 }
 
-/// The page that shows this.
-pub fn path(asked: &OwnersAsked) -> String {
-    let by = (asked.by == OwnersBy::Label).then(|| ("by", "label".to_owned()));
-    let text = (!asked.text.is_empty()).then(|| ("q", asked.text.clone()));
-    let is_sorted = asked.sort != OwnersSort::default();
-    let sort = is_sorted.then(|| ("sort", asked.sort.slug().to_owned()));
+/// The URL of the page in this state.
+pub fn path(query: &OwnerQuery) -> String {
+    let by = (query.group_by == OwnerGrouping::Label).then(|| ("group_by", "label".to_owned()));
+    let text = (!query.text.is_empty()).then(|| ("q", query.text.clone()));
+    let is_sorted = query.sort != OwnerSort::default();
+    let sort = is_sorted.then(|| ("sort", query.sort.slug().to_owned()));
     paths::with_fields(paths::OWNERS, [by, text, sort].into_iter().flatten())
 }
 
-/// The query of that URL.
-pub fn search(asked: &OwnersAsked) -> String {
-    paths::search_of(&path(asked))
+/// The query string of the page.
+pub fn query_string(query: &OwnerQuery) -> String {
+    paths::query_string(&path(query))
 }
 
 #[cfg(test)]
@@ -38,16 +39,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_state_survives_the_address_bar() {
-        for &sort in OwnersSort::VARIANTS {
-            let asked = OwnersAsked {
-                by: OwnersBy::Label,
+    fn the_state_round_trips_through_the_url() {
+        for &sort in OwnerSort::VARIANTS {
+            let query = OwnerQuery {
+                group_by: OwnerGrouping::Label,
                 text: "web-2 pid 7&x=ü".to_owned(),
                 sort,
             };
-            assert_eq!(parse(&search(&asked)), asked);
+            assert_eq!(parse(&query_string(&query)), query);
         }
-        assert_eq!(path(&parse("?sort=nonsense&by=x")), "/owners");
+        assert_eq!(path(&parse("?sort=nonsense&group_by=x")), "/owners");
         assert_eq!(parse("q=web+2").text, "web 2");
     }
 }

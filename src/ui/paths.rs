@@ -1,75 +1,75 @@
-//! Every URL of the console as a function, and the one way back: from a path to the lock that it names.
+//! The URLs of the console, and the parsers for lock URLs and query strings.
 
-use crate::domain::search::{Ask, Search};
+use crate::domain::search::{Predicate, SearchQuery};
 use crate::domain::{LockId, LockKey};
 
-/// The table of locks.
+/// The lock list.
 pub const LOCKS: &str = "/";
 /// The nodes.
 pub const NODES: &str = "/nodes";
-/// Who holds what.
+/// The owners.
 pub const OWNERS: &str = "/owners";
-/// Who waits for whom.
+/// The lock waits.
 pub const WAITS: &str = "/waits";
-/// Who did what.
+/// The audit log.
 pub const AUDIT: &str = "/audit";
-/// All of that as a file, from the API.
+/// The export of the audit log, from the API.
 pub const AUDIT_EXPORT: &str = "/api/v1/audit/export";
-/// The locks as a file, from the API.
+/// The export of the lock list, from the API.
 pub const LOCKS_EXPORT: &str = "/api/v1/locks/export";
-/// The changes of the locks, from the API.
+/// The event stream of lock changes, from the API.
 pub const EVENTS: &str = "/api/v1/events";
-/// The locks acquired from here.
+/// The locks acquired through this console.
 pub const MINE: &str = "/mine";
 
-/// What the words mean, and what can be asked. The server's page, loaded whole.
+/// The help page. It is rendered on the server only and is loaded as a document.
 pub const HELP: &str = "/help";
-/// What programs can ask.
+/// The API reference.
 pub const API_DOCS: &str = "/api/docs";
 
-/// The parts that know nothing about locks, in all their states; a server that is shipped has no such page.
+/// The UI kit in all its states. Release builds answer 404.
 pub const KIT: &str = "/kit";
 
-/// Where people sign in; forms are sent there.
+/// The sign-in page, and the target of its form.
 pub const SIGN_IN: &str = "/sign-in";
-/// Where people are sent to the provider that they sign in with.
+/// Redirects to the sign-in provider.
 pub const SIGN_IN_PROVIDER: &str = "/sign-in/provider";
-/// Where they are sent to sign out there.
+/// Redirects to the sign-out of the provider.
 pub const SIGN_OUT_PROVIDER: &str = "/sign-out/provider";
-/// Where the form to sign out is sent.
+/// The target of the sign-out form.
 pub const SIGN_OUT: &str = "/sign-out";
-/// Where the choice of a language is sent.
+/// The target of the language form.
 pub const LANGUAGE: &str = "/language";
 
-/// Where people sign in who want to go on to this page.
+/// The sign-in page, which redirects to this page afterwards.
 pub fn sign_in(pathname: &str, search: &str) -> String {
-    format!("{SIGN_IN}?next={}", segment(&here(pathname, search)))
+    format!("{SIGN_IN}?next={}", segment(&address_of(pathname, search)))
 }
 
-/// Where people sign in with the provider who want to go on to this address.
+/// The sign-in with the provider, which redirects to `next` afterwards.
 pub fn sign_in_with_provider(next: &str) -> String {
     format!("{SIGN_IN_PROVIDER}?next={}", segment(next))
 }
 
-/// A page as one address.
-pub fn here(pathname: &str, search: &str) -> String {
+/// A path with its query string.
+pub fn address_of(pathname: &str, search: &str) -> String {
     match search.trim_start_matches('?') {
         "" => pathname.to_owned(),
         search => format!("{pathname}?{search}"),
     }
 }
 
-/// The locks whose owner, name or fingerprint contains this.
-pub fn owned_by(name: &str) -> String {
+/// The lock list, searched for this text in owners, names and fingerprints.
+pub fn search_locks(name: &str) -> String {
     format!("{LOCKS}?q={}", segment(name))
 }
 
-/// What follows the address of a list whose locks are all to be selected, to be released together.
+/// The URL fragment that selects all locks of a list for a bulk release.
 pub const SELECT_ALL: &str = "#select-all";
 
-/// The locks of this host and of no other, all selected.
+/// The locks of exactly this host, all selected.
 pub fn select_all_of_host(name: &str) -> String {
-    let search = Search::default().with(Ask::Host(name.to_owned()));
+    let search = SearchQuery::default().with_term(Predicate::Host(name.to_owned()));
     format!("{LOCKS}?q={}{SELECT_ALL}", segment(&search.to_string()))
 }
 
@@ -78,14 +78,15 @@ pub fn lock(id: &LockId) -> String {
     let group = segment(&id.group);
     let key = id.key.encoded();
     match key.as_str() {
-        // Browsers take `.` and `..` (and `%2E`) out of a path before anybody sees them, so these two names go into the query.
+        // Browsers remove the path segments `.` and `..` (and `%2E`) before they send a request, so
+        // these two names are sent as a query parameter.
         "" => format!("/groups/{group}/locks"),
         "." | ".." => format!("/groups/{group}/locks?key={key}"),
         _ => format!("/groups/{group}/locks/{key}"),
     }
 }
 
-/// The address of a lock in the API; what is done to it follows after another slash.
+/// The API path of a lock. Operations are appended as a further segment.
 pub fn api_lock(id: &LockId) -> String {
     format!(
         "/api/v1/groups/{}/locks/{}",
@@ -94,27 +95,28 @@ pub fn api_lock(id: &LockId) -> String {
     )
 }
 
-/// The lock that a path names.
+/// Parses the path of a lock page.
 ///
-/// The router's own parameters cannot be used: they decode to text, and names of locks are bytes.
+/// The parameters of the router cannot be used: they are decoded as UTF-8, and lock names are
+/// bytes.
 pub fn parse_lock(pathname: &str, search: &str) -> Option<LockId> {
     let (group, key) = pathname.strip_prefix("/groups/")?.split_once("/locks")?;
     let group = String::from_utf8(LockKey::decode(group)?.as_bytes().to_vec()).ok()?;
     let key = match key.strip_prefix('/') {
         Some(key) if !key.is_empty() => LockKey::decode(key)?,
-        Some(_) => from_query(search),
-        None if key.is_empty() => from_query(search),
+        Some(_) => key_from_query(search),
+        None if key.is_empty() => key_from_query(search),
         None => return None,
     };
     Some(LockId { group, key })
 }
 
-/// A text as one segment of a path or value of a query.
+/// Percent-encodes a text as one path segment or query value.
 pub fn segment(text: &str) -> String {
     LockKey::from(text).encoded()
 }
 
-/// A path with a query of these fields.
+/// A path with these query parameters.
 pub fn with_fields(path: &str, fields: impl IntoIterator<Item = (&'static str, String)>) -> String {
     let pair = |(name, value): (&str, String)| format!("{name}={}", segment(&value));
     let fields: Vec<String> = fields.into_iter().map(pair).collect();
@@ -124,40 +126,42 @@ pub fn with_fields(path: &str, fields: impl IntoIterator<Item = (&'static str, S
     }
 }
 
-/// The query of an address.
-pub fn search_of(path: &str) -> String {
+/// The query string of a URL, without `?`.
+pub fn query_string(path: &str) -> String {
     let search = path.split_once('?').map(|(_, search)| search);
     search.unwrap_or_default().to_owned()
 }
 
-/// The fields of a query, as a form or [`with_fields`] wrote them. What cannot be read is left out.
+/// The fields of a query string, as encoded by a form or by [`with_fields`]. Malformed fields are
+/// skipped.
 pub fn fields(search: &str) -> impl Iterator<Item = (&str, String)> {
     let pairs = search.trim_start_matches('?').split('&');
     pairs.filter_map(|pair| {
         let (name, value) = pair.split_once('=')?;
-        // Forms write a space as `+`.
+        // Forms encode a space as `+`.
         let value = LockKey::decode(&value.replace('+', "%20"))?;
         let text = String::from_utf8_lossy(value.as_bytes()).into_owned();
         Some((name, text))
     })
 }
 
-/// One field of a query, unless it is left out or empty.
-pub fn field(search: &str, wanted: &str) -> Option<String> {
-    let mut found = fields(search).filter(|(name, value)| *name == wanted && !value.is_empty());
-    found.next().map(|(_, value)| value)
+/// One field of a query string; `None` if it is missing or empty.
+pub fn field(search: &str, field: &str) -> Option<String> {
+    let mut values = fields(search).filter(|(name, value)| *name == field && !value.is_empty());
+    values.next().map(|(_, value)| value)
 }
 
-fn from_query(search: &str) -> LockKey {
-    value(search, "key").unwrap_or_else(|| LockKey::new([]))
+fn key_from_query(search: &str) -> LockKey {
+    decoded_value(search, "key").unwrap_or_else(|| LockKey::new([]))
 }
 
-/// One value of a query. The router's own reader decodes what is in it twice, which makes other names of names.
-pub fn value(search: &str, name: &str) -> Option<LockKey> {
+/// One value of a query string. The query map of the router decodes values twice, which would
+/// change lock names that contain `%`.
+pub fn decoded_value(search: &str, name: &str) -> Option<LockKey> {
     let mut pairs = search.trim_start_matches('?').split('&');
     pairs.find_map(|pair| {
-        let (known, value) = pair.split_once('=')?;
-        (known == name).then(|| LockKey::decode(value))?
+        let (field, value) = pair.split_once('=')?;
+        (field == name).then(|| LockKey::decode(value))?
     })
 }
 
@@ -218,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn who_signs_in_goes_on_to_the_very_page_they_wanted() {
+    fn sign_in_redirects_to_the_requested_page() {
         for (pathname, search) in [
             ("/", ""),
             ("/groups/g/locks/a%2Fb%25", ""),
@@ -228,14 +232,14 @@ mod tests {
                 .split_once('?')
                 .map(|(path, query)| (path.to_owned(), query.to_owned()))
                 .unwrap();
-            let next = value(&query, "next").unwrap();
+            let next = decoded_value(&query, "next").unwrap();
             assert_eq!(next.text(), format!("{pathname}{search}"));
         }
     }
 
     proptest! {
         #[test]
-        fn any_bytes_survive_the_address_bar(bytes in proptest::collection::vec(any::<u8>(), 0..100), group in "[a-z/ %-]{1,12}") {
+        fn any_bytes_round_trip_through_the_url(bytes in proptest::collection::vec(any::<u8>(), 0..100), group in "[a-z/ %-]{1,12}") {
             let id = LockId { group, key: LockKey::new(bytes) };
             prop_assert_eq!(round_trip(&id), Some(id.clone()));
         }

@@ -1,27 +1,27 @@
-//! What somebody chose for how this browser shows the console. It stays in the browser; `public/theme.js` applies it before the
-//! first paint.
+//! Display preferences. They are stored in the browser only; `public/theme.js` applies them before
+//! the first paint.
 
 use leptos::prelude::*;
 use web_sys::{Notification, NotificationPermission};
 
-use super::traces;
+use super::local_storage;
 
-/// Something that can be chosen, each value a word; the empty one is what nobody chose.
+/// A preference. Its values are words; the empty value is the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preference {
-    /// `light` or `dark`, else what the system prefers.
+    /// `light` or `dark`, otherwise the system theme.
     Theme,
-    /// `dense`, else comfortable.
+    /// `dense`, otherwise comfortable.
     Density,
-    /// `on` where the browser tells of new attention, else not.
+    /// `on` if the browser shows notifications about locks that need attention.
     Notify,
-    /// `absolute` where moments are told as times of day, else by how long ago they were.
+    /// `absolute` for times of day, otherwise relative times.
     Times,
 }
 
 impl Preference {
-    /// What it is stored as.
-    fn stored(self) -> &'static str {
+    /// The key in the local storage.
+    fn storage_key(self) -> &'static str {
         match self {
             Self::Theme => "lockkeeper.theme",
             Self::Density => "lockkeeper.density",
@@ -30,7 +30,7 @@ impl Preference {
         }
     }
 
-    /// The attribute of the page that says it to the style.
+    /// The attribute of the root element that the style sheet uses.
     fn attribute(self) -> &'static str {
         match self {
             Self::Theme => "data-theme",
@@ -40,14 +40,15 @@ impl Preference {
         }
     }
 
-    /// What was chosen. In the browser only.
-    pub fn chosen(self) -> String {
-        traces::kept(self.stored()).unwrap_or_default()
+    /// The stored value; empty for the default. Browser only.
+    pub fn get(self) -> String {
+        local_storage::get(self.storage_key()).unwrap_or_default()
     }
 
-    /// Chooses; the empty word takes the choice back. In the browser only. Storage that is switched off remembers nothing.
-    pub fn choose(self, value: &str) {
-        traces::keep(self.stored(), value);
+    /// Applies and stores a value; the empty value restores the default. Browser only. Without
+    /// storage it applies until the page is closed.
+    pub fn set(self, value: &str) {
+        local_storage::set(self.storage_key(), value);
         let root = document().document_element();
         match value {
             "" => root.map(|root| root.remove_attribute(self.attribute())),
@@ -56,8 +57,8 @@ impl Preference {
     }
 }
 
-/// Whether the browser is to tell of new attention, and may. In the browser only.
-pub fn notifies() -> bool {
-    Preference::Notify.chosen() == "on"
+/// Whether notifications are enabled here and permitted by the browser. Browser only.
+pub fn notifications_enabled() -> bool {
+    Preference::Notify.get() == "on"
         && Notification::permission() == NotificationPermission::Granted
 }

@@ -1,4 +1,4 @@
-//! The pages that are loaded when somebody first goes to them: all but the table of locks, which is what people come for.
+//! Lazily loaded routes: every page except the lock list.
 
 use leptos::prelude::*;
 use leptos_router::LazyRoute;
@@ -14,7 +14,8 @@ use super::pages::owners::OwnersPage;
 use super::pages::sign_in::SignInPage;
 use super::pages::waits::WaitsPage;
 
-/// Routes: the name, the function that draws the page, the chunk that its code goes into, and the page.
+/// Routes: the name, the function that draws the page, the chunk that its code goes into, and the
+/// page.
 macro_rules! lazy_routes {
     ($($name:ident: $draw:ident in $chunk:ident, $page:path;)*) => {
         $(

@@ -1,5 +1,5 @@
-//! The keys of the whole console, and what they open. No key acts while somebody types or a dialog is open, and none changes
-//! anything on a node.
+//! Keyboard shortcuts of the console. They are inactive in text fields and while a dialog is open,
+//! and none of them changes anything on a node.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -10,28 +10,28 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_navigate;
 use wasm_bindgen::JsCast;
 
+use super::i18n::{palette, shell};
 use super::paths;
-use super::words::{frame, palette};
 
-/// `g` and the next key belong together within this many milliseconds.
-const TOGETHER_MS: f64 = 1_500.0;
+/// The maximum time between `g` and the second key of a sequence.
+const SEQUENCE_TIMEOUT_MS: f64 = 1_500.0;
 
-/// What is typed in.
-const FIELDS: &str = "input, textarea, select, [contenteditable]";
+/// Selector for elements that accept text.
+const TEXT_INPUTS: &str = "input, textarea, select, [contenteditable]";
 
-/// What keys open from anywhere. A handle: copy it freely.
+/// The dialogs that shortcuts open. The type is a cheap handle.
 #[derive(Clone, Copy)]
 pub struct Shortcuts {
-    /// Whether the palette is open.
-    pub palette: RwSignal<bool>,
-    /// Whether the list of keys is open.
-    pub keys: RwSignal<bool>,
-    /// Whether the dialog that acquires a lock is open on the page of locks.
-    pub acquiring: RwSignal<bool>,
+    /// Whether the command palette is open.
+    pub palette_open: RwSignal<bool>,
+    /// Whether the shortcuts dialog is open.
+    pub keys_open: RwSignal<bool>,
+    /// Whether the acquire dialog of the lock list is open.
+    pub acquire_open: RwSignal<bool>,
 }
 
-/// The second key after `g`, and where both lead.
-const PAGES: [(&str, &str); 6] = [
+/// The second key after `g`, and the page that the sequence opens.
+const PAGE_KEYS: [(&str, &str); 6] = [
     ("l", paths::LOCKS),
     ("o", paths::OWNERS),
     ("n", paths::NODES),
@@ -40,8 +40,8 @@ const PAGES: [(&str, &str); 6] = [
     ("a", paths::AUDIT),
 ];
 
-/// Every key with what it does, for people to read.
-pub fn listed() -> Vec<(Vec<&'static str>, String)> {
+/// The shortcuts and their descriptions.
+pub fn key_bindings() -> Vec<(Vec<&'static str>, String)> {
     let mut all = vec![
         (vec!["Ctrl K", "⌘ K"], palette::key_palette().to_owned()),
         (vec!["/"], palette::key_search().to_owned()),
@@ -52,12 +52,12 @@ pub fn listed() -> Vec<(Vec<&'static str>, String)> {
     ];
     let keys = ["g l", "g o", "g n", "g w", "g m", "g a"];
     let names = [
-        frame::locks(),
-        frame::owners(),
-        frame::nodes(),
-        frame::waits(),
-        frame::mine(),
-        frame::audit(),
+        shell::locks(),
+        shell::owners(),
+        shell::nodes(),
+        shell::waits(),
+        shell::mine(),
+        shell::audit(),
     ];
     let pages = keys.into_iter().zip(names);
     all.extend(pages.map(|(key, page)| (vec![key], palette::go_to(page))));
@@ -65,23 +65,24 @@ pub fn listed() -> Vec<(Vec<&'static str>, String)> {
 }
 
 impl Shortcuts {
-    /// Provides them to the pages.
+    /// Provides the shortcuts as context.
     pub fn provide() -> Self {
         let shortcuts = Self {
-            palette: RwSignal::new(false),
-            keys: RwSignal::new(false),
-            acquiring: RwSignal::new(false),
+            palette_open: RwSignal::new(false),
+            keys_open: RwSignal::new(false),
+            acquire_open: RwSignal::new(false),
         };
         provide_context(shortcuts);
         shortcuts
     }
 
-    /// Those that were provided.
+    /// The shortcuts from the context.
     pub fn expect() -> Self {
         expect_context()
     }
 
-    /// Listens for them, in the browser, from within the router.
+    /// Starts to listen for keys in the browser. Must be called inside the router, because it
+    /// navigates.
     pub fn listen(self) {
         let navigate = use_navigate();
         let last_g = Rc::new(Cell::new(f64::MIN));
@@ -99,14 +100,16 @@ impl Shortcuts {
                     && key.eq_ignore_ascii_case("k")
                 {
                     event.prevent_default();
-                    self.palette.set(true);
+                    self.palette_open.set(true);
                     return;
                 }
-                if commands || event.alt_key() || is_typing(&event) {
+                if commands || event.alt_key() || is_text_input(&event) {
                     return;
                 }
-                let follows_g = event.time_stamp() - last_g.replace(f64::MIN) < TOGETHER_MS;
-                let page = PAGES.iter().find(|(second, _)| follows_g && key == *second);
+                let follows_g = event.time_stamp() - last_g.replace(f64::MIN) < SEQUENCE_TIMEOUT_MS;
+                let page = PAGE_KEYS
+                    .iter()
+                    .find(|(second, _)| follows_g && key == *second);
                 match (page, key.as_str()) {
                     (Some((_, path)), _) => {
                         event.prevent_default();
@@ -115,12 +118,12 @@ impl Shortcuts {
                     (None, "g") => last_g.set(event.time_stamp()),
                     (None, "?") => {
                         event.prevent_default();
-                        self.keys.set(true);
+                        self.keys_open.set(true);
                     }
                     (None, "/") => {
                         event.prevent_default();
                         if !focus_search() {
-                            self.palette.set(true);
+                            self.palette_open.set(true);
                         }
                     }
                     (None, _) => {}
@@ -131,14 +134,14 @@ impl Shortcuts {
     }
 }
 
-/// Whether a key goes into what somebody writes.
-pub fn is_typing(event: &web_sys::KeyboardEvent) -> bool {
+/// Whether the key event is text input.
+pub fn is_text_input(event: &web_sys::KeyboardEvent) -> bool {
     let target = event.target();
     let element = target.and_then(|target| target.dyn_into::<web_sys::Element>().ok());
-    element.is_some_and(|element| element.closest(FIELDS).ok().flatten().is_some())
+    element.is_some_and(|element| element.closest(TEXT_INPUTS).ok().flatten().is_some())
 }
 
-/// Whether a dialog has everything else out of reach.
+/// Whether a modal dialog is open.
 pub fn is_dialog_open() -> bool {
     document()
         .query_selector("dialog[open]")

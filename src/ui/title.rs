@@ -1,15 +1,15 @@
-//! The title of a page, whatever name of a lock is in it.
+//! The page title, which may contain arbitrary lock names.
 
-/// What is written for a title. The server's goes into the page's HTML as it is here, for `leptos_meta` escapes nothing; the browser
-/// is told its own as a text.
-pub fn written(title: String) -> String {
+/// Escapes a title on the server, because `leptos_meta` writes it into the HTML without escaping.
+/// In the browser it is set as text.
+pub fn format_title(title: String) -> String {
     match cfg!(target_arch = "wasm32") {
         true => title,
-        false => escaped(&title),
+        false => escape_html(&title),
     }
 }
 
-fn escaped(text: &str) -> String {
+fn escape_html(text: &str) -> String {
     let text = text.replace('&', "&amp;");
     text.replace('<', "&lt;").replace('>', "&gt;")
 }
@@ -19,9 +19,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_title_has_no_end_but_its_own() {
+    fn a_title_cannot_close_its_element() {
         assert_eq!(
-            written("a &lt; </title><b>".to_owned()),
+            format_title("a &lt; </title><b>".to_owned()),
             "a &amp;lt; &lt;/title&gt;&lt;b&gt;"
         );
     }

@@ -1,10 +1,10 @@
-//! Which waits their page shows, as its URL says it.
+//! The state of the lock waits page in the URL.
 
-use crate::domain::{LockId, WaitedFor, Waits, WaitsIn};
+use crate::domain::{BlockingLock, LockId, WaitForGraph, WaitQueue};
 
 use super::paths;
 
-/// Which chains are shown, each with its word in the URL.
+/// The filter for wait chains, with its name in the URL.
 #[derive(
     Clone,
     Copy,
@@ -17,64 +17,64 @@ use super::paths;
     strum::VariantArray,
 )]
 #[strum(serialize_all = "kebab-case")]
-pub enum Which {
-    /// All.
+pub enum WaitFilter {
+    /// All chains.
     #[default]
-    Everything,
-    /// Those with a circle.
+    All,
+    /// Chains with a deadlock cycle.
     Deadlocks,
-    /// Those in which somebody stands in a queue on the nodes.
+    /// Chains with a waiter in a Redisson queue.
     Queues,
-    /// Those in which somebody waits through this console.
+    /// Chains with a waiter of this console.
     Console,
 }
 
-/// The state of the page, all of it from the URL.
+/// The state of the page. All of it is kept in the URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WaitsQuery {
-    /// What is in the name of a lock, an owner or a waiter.
+    /// The search text for locks, owners and waiters.
     pub text: String,
-    /// Only this group.
+    /// Show only this group.
     pub group: Option<String>,
-    /// Which chains.
-    pub which: Which,
+    /// The filter for chains.
+    pub filter: WaitFilter,
 }
 
 impl WaitsQuery {
-    /// Reads the query of a URL.
+    /// Parses the query string of a URL.
     pub fn parse(search: &str) -> Self {
         let which = paths::field(search, "only").and_then(|word| word.parse().ok());
         Self {
             text: paths::field(search, "q").unwrap_or_default(),
             group: paths::field(search, "group"),
-            which: which.unwrap_or_default(),
+            filter: which.unwrap_or_default(),
         }
     }
 
-    /// What the URL says beside the search.
+    /// The fields of the URL without the search text.
     pub fn fields(&self) -> Vec<(&'static str, String)> {
         let group = self.group.clone().map(|group| ("group", group));
-        let is_narrowed = self.which != Which::Everything;
-        let which = is_narrowed.then(|| ("only", <&str>::from(self.which).to_owned()));
+        let is_narrowed = self.filter != WaitFilter::All;
+        let which = is_narrowed.then(|| ("only", <&str>::from(self.filter).to_owned()));
         group.into_iter().chain(which).collect()
     }
 
-    /// The page that shows this.
+    /// The URL of the page in this state.
     pub fn path(&self) -> String {
         let text = (!self.text.is_empty()).then(|| ("q", self.text.clone()));
         paths::with_fields(paths::WAITS, text.into_iter().chain(self.fields()))
     }
 
-    /// The part of the picture that is shown.
-    pub fn narrow(&self, waits: &Waits) -> Waits {
-        let mut narrowed = waits.narrowed(self.group.as_deref(), self.text.trim());
-        if self.which != Which::Everything {
+    /// The waits that match this state.
+    pub fn apply(&self, waits: &WaitForGraph) -> WaitForGraph {
+        let mut narrowed = waits.filtered(self.group.as_deref(), self.text.trim());
+        if self.filter != WaitFilter::All {
             let chains = narrowed
                 .roots()
                 .into_iter()
-                .map(|root| narrowed.chain(root));
+                .map(|root| narrowed.dependents_of(root));
             let kept: Vec<LockId> = chains
-                .filter(|chain| chain.iter().any(|lock| self.is_wanted(lock)))
+                .filter(|chain| chain.iter().any(|lock| self.matches(lock)))
                 .flatten()
                 .map(|lock| lock.lock.clone())
                 .collect();
@@ -83,13 +83,13 @@ impl WaitsQuery {
         narrowed
     }
 
-    fn is_wanted(&self, lock: &WaitedFor) -> bool {
-        let waits_in = |place| lock.waiters.iter().any(|waiter| waiter.waits_in == place);
-        match self.which {
-            Which::Everything => true,
-            Which::Deadlocks => lock.deadlock,
-            Which::Queues => waits_in(WaitsIn::RedissonQueue),
-            Which::Console => waits_in(WaitsIn::Console),
+    fn matches(&self, lock: &BlockingLock) -> bool {
+        let waits_in = |place| lock.waiters.iter().any(|waiter| waiter.queue == place);
+        match self.filter {
+            WaitFilter::All => true,
+            WaitFilter::Deadlocks => lock.deadlock,
+            WaitFilter::Queues => waits_in(WaitQueue::RedissonQueue),
+            WaitFilter::Console => waits_in(WaitQueue::Console),
         }
     }
 }
@@ -101,12 +101,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_state_survives_the_address_bar() {
-        for &which in Which::VARIANTS {
+    fn the_state_round_trips_through_the_url() {
+        for &which in WaitFilter::VARIANTS {
             let query = WaitsQuery {
                 text: "thread 1&x".to_owned(),
                 group: Some("orders é".to_owned()),
-                which,
+                filter: which,
             };
             let path = query.path();
             assert_eq!(WaitsQuery::parse(path.split_once('?').unwrap().1), query);

@@ -1,155 +1,166 @@
-//! Which library's layout a lock has, and what that library does when somebody else releases it.
+//! The formats of locks, with the properties of the libraries that write them.
 //!
-//! [`table`] has one row per format. What libraries have in common is a column: code elsewhere asks for that, not for
-//! formats one by one.
+//! [`table`] has one row per format. Code outside this module depends on the columns of the table,
+//! not on single formats.
 
 mod release;
 mod table;
 
-pub use release::Harm;
+pub use release::ReleaseRisk;
 pub use table::Format;
 
-/// What a row of the table says about a format.
+/// A row of the format table.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Library {
-    /// The name in the API, in filters and on screen.
+pub struct LibraryInfo {
+    /// The name in the API, in filters and in URLs.
     pub slug: &'static str,
-    /// What people call it.
+    /// The name of the library.
     pub name: &'static str,
-    /// What it means that the key is there.
-    pub meaning: Meaning,
-    /// How it is released by somebody else.
-    pub recipe: Recipe,
-    /// What else a release by somebody else does.
-    pub hazards: &'static [Hazard],
-    /// What that library does next, in one sentence.
+    /// What the key is used for.
+    pub purpose: LockPurpose,
+    /// How a forced release is done.
+    pub release_strategy: ReleaseStrategy,
+    /// The side effects of a forced release.
+    pub hazards: &'static [ReleaseHazard],
+    /// How the library reacts to a forced release, as a sentence without its full stop.
     pub after_release: &'static str,
 }
 
-/// What it means that the key is there.
+/// What a key is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Meaning {
-    /// Somebody works on something and keeps others out.
+pub enum LockPurpose {
+    /// Mutual exclusion.
     Lock,
-    /// One process of several leads; whoever has it takes it again and again.
+    /// Leader election. The leader renews the key periodically.
     Leader,
-    /// A worker has this job in its hands.
+    /// A worker processes a job.
     Job,
-    /// Something was asked for and is not to be asked for twice. Nobody needs to be working on it.
-    Once,
+    /// Deduplication of requests or jobs. The work may not have started.
+    Deduplication,
 }
 
-/// How a lock is released by somebody else: what is compared, and what has to be mended with it.
+/// How a forced release is done: what identifies the owner, and which other keys change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Recipe {
-    /// The whole string is compared and the key deleted.
+pub enum ReleaseStrategy {
+    /// Compares the whole string and deletes the key.
     Value,
-    /// The same, and the signal list is pushed to (python-redis-lock).
+    /// Like `Value`, and pushes to the signal list (python-redis-lock).
     ValueAndSignal,
-    /// The same, and the registry's channel is told (Spring Integration).
+    /// Like `Value`, and publishes to the registry's channel (Spring Integration).
     ValueAndPublish,
-    /// The field of Redisson's hash, then the channel, or the first in the queue's own.
+    /// Deletes the field of the hash and publishes to the lock's channel, or to the channel of the
+    /// first waiter in the queue (Redisson).
     RedissonHash,
-    /// The field, its timeout keys, and the mode (Redisson's read-write lock).
+    /// Deletes the field and its timeout keys and updates the mode (Redisson's read-write lock).
     RedissonReadWrite,
-    /// The three fields of one value (Redisson's faster multi-lock).
+    /// Deletes the three fields of one value (Redisson's faster multi-lock).
     RedissonMulti,
-    /// The member, and the permit is given back (Redisson).
+    /// Removes the member and returns the permit (Redisson).
     RedissonPermit,
-    /// The member of the sorted set, a writer's mark with it, and the TTL; an old string is compared and deleted (Symfony).
+    /// Removes the member of the sorted set and a writer's marker, and updates the TTL. A string
+    /// of an older version is compared and deleted (Symfony).
     SymfonyMember,
-    /// The member of a sorted set, a permit of several members as a whole; a string is compared and deleted.
+    /// Removes the member of a sorted set, or all members of a permit. A string is compared and
+    /// deleted.
     Member,
-    /// The member of the readers' set, or the writer's string.
+    /// Removes the member of the set of readers, or deletes the writer's string.
     ReaderOrWriter,
-    /// The job's id in the hash, with everything that stands beside it.
+    /// Removes the job id from the hash, and the job from the lock's other keys.
     SidekiqJob,
-    /// The token goes back from the hash to the list.
-    TokenBack,
-    /// One entry of the array within the string.
+    /// Moves the token from the hash back to the list.
+    ReturnToken,
+    /// Removes one entry of the array in the string.
     SuoEntry,
-    /// The field of a hash that has other fields too.
-    Field,
-    /// It has no owner that could be compared.
-    Nothing,
+    /// Deletes one field of a hash that also has other fields.
+    HashField,
+    /// Not possible, because the key does not identify its owners.
+    Unsupported,
 }
 
-/// What a release by somebody else may bring about.
+/// A side effect that a forced release can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hazard {
-    /// The owner, if it lives, puts the lock back at its next renewal.
-    ComesBack,
-    /// The owner deletes the next owner's lock when it ends: it does not compare.
-    EndsTheNext,
-    /// The work is handed to somebody else while the owner still does it.
-    RunsTwice,
-    /// The owner's process ends.
-    StopsTheOwner,
+pub enum ReleaseHazard {
+    /// A running owner acquires the lock again at its next renewal.
+    OwnerReacquires,
+    /// The owner does not compare the value when it releases, so it deletes the next owner's lock.
+    OwnerDeletesNextLock,
+    /// The work is assigned to another worker while the owner may still do it.
+    WorkRunsTwice,
+    /// The owner's process exits.
+    OwnerProcessExits,
 }
 
-/// How often a library renews by itself, unless it is told otherwise.
+/// The default renewal settings of a library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cadence {
-    /// Milliseconds from one renewal to the next.
-    pub every_ms: u32,
-    /// The lease that each gives.
+pub struct DefaultRenewal {
+    /// The renewal interval in milliseconds.
+    pub interval_ms: u32,
+    /// The lease after each renewal, in milliseconds.
     pub lease_ms: u32,
 }
 
 impl Format {
-    /// The name in the API, in filters and on screen.
+    /// The name in the API, in filters and in URLs.
     pub fn slug(self) -> &'static str {
         self.library().slug
     }
 
-    /// What happens next in that library once its lock was released by somebody else: one sentence for the dialog.
+    /// How the library reacts to a forced release, as a sentence without its full stop.
     pub fn after_release(self) -> &'static str {
         self.library().after_release
     }
 
-    /// Whether an owner that acquires its lock again has to release it again.
-    pub fn counts_entries(self) -> bool {
+    /// Whether the format counts re-entries, so that each acquire needs a release.
+    pub fn is_reentrant(self) -> bool {
         matches!(
-            self.library().recipe,
-            Recipe::RedissonHash | Recipe::RedissonReadWrite | Recipe::RedissonMulti
+            self.library().release_strategy,
+            ReleaseStrategy::RedissonHash
+                | ReleaseStrategy::RedissonReadWrite
+                | ReleaseStrategy::RedissonMulti
         )
     }
 
-    /// Whether it is, or may be, one string whose bytes are the owner's.
-    pub fn may_be_a_string(self) -> bool {
-        match self.library().recipe {
-            Recipe::Value
-            | Recipe::ValueAndSignal
-            | Recipe::ValueAndPublish
-            | Recipe::SymfonyMember
-            | Recipe::Member
-            | Recipe::Field
-            | Recipe::Nothing => true,
-            Recipe::RedissonHash
-            | Recipe::RedissonReadWrite
-            | Recipe::RedissonMulti
-            | Recipe::RedissonPermit
-            | Recipe::ReaderOrWriter
-            | Recipe::SidekiqJob
-            | Recipe::TokenBack
-            | Recipe::SuoEntry => false,
+    /// Whether a lock of this format is, or can be, a string that contains the owner's value.
+    pub fn can_be_string(self) -> bool {
+        match self.library().release_strategy {
+            ReleaseStrategy::Value
+            | ReleaseStrategy::ValueAndSignal
+            | ReleaseStrategy::ValueAndPublish
+            | ReleaseStrategy::SymfonyMember
+            | ReleaseStrategy::Member
+            | ReleaseStrategy::HashField
+            | ReleaseStrategy::Unsupported => true,
+            ReleaseStrategy::RedissonHash
+            | ReleaseStrategy::RedissonReadWrite
+            | ReleaseStrategy::RedissonMulti
+            | ReleaseStrategy::RedissonPermit
+            | ReleaseStrategy::ReaderOrWriter
+            | ReleaseStrategy::SidekiqJob
+            | ReleaseStrategy::ReturnToken
+            | ReleaseStrategy::SuoEntry => false,
         }
     }
 
-    /// Whether the lock stays where it is when its own time is over, until somebody takes it.
-    pub fn outlives_its_lease(self) -> bool {
+    /// Whether the key still exists after the lease has ended, until another client acquires it.
+    pub fn outlives_lease(self) -> bool {
         matches!(self, Self::LegacyTimestamp)
     }
 
-    /// How often the library renews by itself; nothing where it does not, or where the caller decides.
-    pub fn cadence(self) -> Option<Cadence> {
-        let known = CADENCES.iter().find(|(format, ..)| *format == self);
-        known.map(|&(_, every_ms, lease_ms)| Cadence { every_ms, lease_ms })
+    /// The default renewal settings of the library; `None` if it does not renew automatically or
+    /// has no defaults.
+    pub fn default_renewal(self) -> Option<DefaultRenewal> {
+        DEFAULT_RENEWALS
+            .iter()
+            .find(|(format, ..)| *format == self)
+            .map(|&(_, interval_ms, lease_ms)| DefaultRenewal {
+                interval_ms,
+                lease_ms,
+            })
     }
 }
 
-/// Format, milliseconds from one renewal to the next, and the lease each gives.
-const CADENCES: [(Format, u32, u32); 13] = [
+/// The default renewal interval and lease of each library, in milliseconds.
+const DEFAULT_RENEWALS: [(Format, u32, u32); 13] = [
     (Format::Redisson, 10_000, 30_000),
     (Format::RedissonFair, 10_000, 30_000),
     (Format::RedissonFenced, 10_000, 30_000),
@@ -178,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_slug_is_what_goes_over_the_wire() {
+    fn the_slug_is_the_json_representation() {
         for &format in Format::VARIANTS {
             assert_eq!(
                 serde_json::to_string(&format).unwrap(),
@@ -189,22 +200,24 @@ mod tests {
     }
 
     #[test]
-    fn every_row_ends_like_a_part_of_a_sentence() {
+    fn reactions_are_sentences_without_a_full_stop() {
         for &format in Format::VARIANTS {
-            let says = format.after_release();
-            assert!(!says.is_empty() && !says.ends_with('.'), "{format}: {says}");
-            assert!(!says.starts_with(' '), "{format}: {says}");
+            let text = format.after_release();
+            assert!(!text.is_empty() && !text.ends_with('.'), "{format}: {text}");
+            assert!(!text.starts_with(' '), "{format}: {text}");
         }
     }
 
     #[test]
-    fn a_lock_that_comes_back_says_so() {
-        let returning = Format::VARIANTS
-            .iter()
-            .copied()
-            .filter(|format| format.library().hazards.contains(&Hazard::ComesBack));
+    fn formats_whose_owner_reacquires_mention_it() {
+        let returning = Format::VARIANTS.iter().copied().filter(|format| {
+            format
+                .library()
+                .hazards
+                .contains(&ReleaseHazard::OwnerReacquires)
+        });
         for format in returning {
-            assert!(format.after_release().contains("back"), "{format}");
+            assert!(format.after_release().contains("again"), "{format}");
         }
     }
 }

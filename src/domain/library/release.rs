@@ -1,16 +1,18 @@
-//! What a release by somebody else means for a format: whether it can be done at all, what harm it does, whether the owner's
-//! bytes tell one of its holds from the next, and how long it takes a living owner to put the lock back.
+//! Forced releases by format: whether they are possible, their risks, whether an owner's value
+//! identifies a single hold, and how long a running owner takes to acquire the lock again.
 
-use super::{Format, Hazard, Meaning, Recipe};
+use super::{Format, LockPurpose, ReleaseHazard, ReleaseStrategy};
 use crate::domain::Environment;
 
-/// A living owner renews within this time, where nothing better is known.
-const WATCH_MS: u64 = 10_000;
-/// Nobody watches longer.
-const LONGEST_WATCH_MS: u64 = 120_000;
+/// The watch time if neither the observed nor the default renewal interval is known. It covers the
+/// default renewal interval of most libraries.
+const DEFAULT_WATCH_MS: u64 = 10_000;
+const MIN_WATCH_MS: u64 = 2_000;
+const MAX_WATCH_MS: u64 = 120_000;
 
-/// The formats whose owners write the same bytes for every hold: of the process, of the thread, or of the object that locks.
-const REUSED: [Format; 20] = [
+/// The formats in which an owner writes the same value for every hold, because the value identifies
+/// a process, a thread or a lock object.
+const REUSED_OWNER_VALUES: [Format; 20] = [
     Format::Plain,
     Format::PythonRedisLock,
     Format::Rq,
@@ -33,109 +35,120 @@ const REUSED: [Format; 20] = [
     Format::N8n,
 ];
 
-/// What harm a release does that is not the point of it.
+/// The main risk of a forced release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Harm {
-    /// The owner's process ends.
-    StopsTheOwner,
-    /// The same work runs a second time.
-    RunsTwice,
-    /// What is released may be another owner's by now.
-    NamesNobody,
-    /// Two lead at once for a while.
+pub enum ReleaseRisk {
+    /// The owner's process exits.
+    OwnerProcessExits,
+    /// The same work runs twice.
+    WorkRunsTwice,
+    /// The value does not identify the owner, so the lock of a new owner may be released.
+    UnknownOwner,
+    /// Two leaders are active at the same time.
     TwoLeaders,
-    /// Nobody needs to be working on it, and it may be asked for again.
-    AskedTwice,
+    /// The request or job can be submitted again.
+    DuplicateRequest,
 }
 
-impl Harm {
-    /// In a sentence without its full stop.
-    pub fn words(self) -> &'static str {
+impl ReleaseRisk {
+    /// The risk as a sentence without its full stop.
+    pub fn text(self) -> &'static str {
         match self {
-            Self::StopsTheOwner => "A release ends the process that holds it",
-            Self::RunsTwice => {
-                "A release lets the same work run a second time while the first may go on"
+            Self::OwnerProcessExits => "A release stops the process that holds the lock",
+            Self::WorkRunsTwice => {
+                "After a release the same work can run again while the first run continues"
             }
-            Self::NamesNobody => "Nothing in it names an owner: it may be another one's by now",
-            Self::TwoLeaders => "A release may give the others two leaders for a while",
-            Self::AskedTwice => {
-                "It keeps something from being asked for twice, and nobody needs to be working on it"
+            Self::UnknownOwner => {
+                "The value does not identify the owner, so the lock may have a new owner by the time of the release"
+            }
+            Self::TwoLeaders => "A release can cause two leaders for a short time",
+            Self::DuplicateRequest => {
+                "The lock prevents duplicate requests and may not mean that work is in progress"
             }
         }
     }
 }
 
 impl Format {
-    /// Why nobody can release it for its owner; nothing where that can be done.
-    pub fn why_not_releasable(self) -> Option<&'static str> {
-        match self.library().recipe {
-            Recipe::Nothing => Some(
-                "The key counts what is left and names nobody: there is no owner whose permit could be given back.",
+    /// Why a forced release is not possible; `None` if it is.
+    pub fn not_releasable_reason(self) -> Option<&'static str> {
+        match self.library().release_strategy {
+            ReleaseStrategy::Unsupported => Some(
+                "The key only stores the number of available permits. It does not identify the owners, so no permit can be returned for one.",
             ),
-            Recipe::Value
-            | Recipe::ValueAndSignal
-            | Recipe::ValueAndPublish
-            | Recipe::RedissonHash
-            | Recipe::RedissonReadWrite
-            | Recipe::RedissonMulti
-            | Recipe::RedissonPermit
-            | Recipe::SymfonyMember
-            | Recipe::Member
-            | Recipe::ReaderOrWriter
-            | Recipe::SidekiqJob
-            | Recipe::TokenBack
-            | Recipe::SuoEntry
-            | Recipe::Field => None,
+            ReleaseStrategy::Value
+            | ReleaseStrategy::ValueAndSignal
+            | ReleaseStrategy::ValueAndPublish
+            | ReleaseStrategy::RedissonHash
+            | ReleaseStrategy::RedissonReadWrite
+            | ReleaseStrategy::RedissonMulti
+            | ReleaseStrategy::RedissonPermit
+            | ReleaseStrategy::SymfonyMember
+            | ReleaseStrategy::Member
+            | ReleaseStrategy::ReaderOrWriter
+            | ReleaseStrategy::SidekiqJob
+            | ReleaseStrategy::ReturnToken
+            | ReleaseStrategy::SuoEntry
+            | ReleaseStrategy::HashField => None,
         }
     }
 
-    /// Whether whoever releases a lock of this format by force has to type out its name. A group whose environment is not known may be
-    /// one that matters.
-    pub fn asks_to_confirm(self, environment: Option<Environment>) -> bool {
-        self.harm_done().is_some() || environment.is_none_or(Environment::asks_to_confirm)
+    /// Whether the user must confirm a forced release by typing the lock's name. An unknown
+    /// environment counts as production.
+    pub fn requires_confirmation(self, environment: Option<Environment>) -> bool {
+        self.release_risk().is_some() || environment.is_none_or(Environment::requires_confirmation)
     }
 
-    /// What harm a release does that is not the point of it: whoever asks for one is asked again, everywhere.
-    pub fn harm(self) -> Option<&'static str> {
-        self.harm_done().map(Harm::words)
+    /// The text of [`Self::release_risk`]. Formats with a risk need a confirmation.
+    pub fn release_warning(self) -> Option<&'static str> {
+        self.release_risk().map(ReleaseRisk::text)
     }
 
-    /// The same, for those who word it otherwise.
-    pub fn harm_done(self) -> Option<Harm> {
+    /// The main risk of a forced release, if any.
+    pub fn release_risk(self) -> Option<ReleaseRisk> {
         let library = self.library();
         let has = |hazard| library.hazards.contains(&hazard);
-        if has(Hazard::StopsTheOwner) {
-            Some(Harm::StopsTheOwner)
-        } else if has(Hazard::RunsTwice) {
-            Some(Harm::RunsTwice)
-        } else if library.recipe == Recipe::Field {
-            Some(Harm::NamesNobody)
+        if has(ReleaseHazard::OwnerProcessExits) {
+            Some(ReleaseRisk::OwnerProcessExits)
+        } else if has(ReleaseHazard::WorkRunsTwice) {
+            Some(ReleaseRisk::WorkRunsTwice)
+        } else if library.release_strategy == ReleaseStrategy::HashField {
+            Some(ReleaseRisk::UnknownOwner)
         } else {
-            match library.meaning {
-                Meaning::Leader => Some(Harm::TwoLeaders),
-                Meaning::Once => Some(Harm::AskedTwice),
-                Meaning::Lock | Meaning::Job => None,
+            match library.purpose {
+                LockPurpose::Leader => Some(ReleaseRisk::TwoLeaders),
+                LockPurpose::Deduplication => Some(ReleaseRisk::DuplicateRequest),
+                LockPurpose::Lock | LockPurpose::Job => None,
             }
         }
     }
 
-    /// Whether the owner's bytes do not tell one hold of the same owner from the next.
-    pub fn reuses_owners(self) -> bool {
-        REUSED.contains(&self)
+    /// Whether an owner writes the same value for every hold.
+    pub fn reuses_owner_value(self) -> bool {
+        REUSED_OWNER_VALUES.contains(&self)
     }
 
-    /// Whether an owner that lives may put the lock back after somebody else released it.
-    pub fn may_come_back(self) -> bool {
-        self.library().hazards.contains(&Hazard::ComesBack)
+    /// Whether a running owner can acquire the lock again after a forced release.
+    pub fn may_reacquire(self) -> bool {
+        self.library()
+            .hazards
+            .contains(&ReleaseHazard::OwnerReacquires)
     }
 
-    /// For how long to watch whether a living owner puts the lock back: one renewal as it was seen, as the library does it,
-    /// or at most until the lease that it had would have ended.
-    pub fn watch_ms(self, seen_every_ms: Option<u64>, lease_ms: Option<u64>) -> u64 {
-        let usual = || self.cadence().map(|cadence| u64::from(cadence.every_ms));
-        let renews_before = || lease_ms.filter(|_| self.may_come_back());
-        let interval = seen_every_ms.or_else(usual).or_else(renews_before);
-        interval.unwrap_or(WATCH_MS).clamp(2_000, LONGEST_WATCH_MS)
+    /// How long to watch for a reacquire after a forced release: the observed renewal interval,
+    /// else the library's default interval, else the remaining lease if the owner may reacquire.
+    pub fn release_watch_ms(self, observed_interval_ms: Option<u64>, lease_ms: Option<u64>) -> u64 {
+        let default_interval_ms = || {
+            self.default_renewal()
+                .map(|renewal| u64::from(renewal.interval_ms))
+        };
+        // A renewal happens before the lease ends.
+        let remaining_lease_ms = || lease_ms.filter(|_| self.may_reacquire());
+        observed_interval_ms
+            .or_else(default_interval_ms)
+            .or_else(remaining_lease_ms)
+            .unwrap_or(DEFAULT_WATCH_MS)
+            .clamp(MIN_WATCH_MS, MAX_WATCH_MS)
     }
 }
 
@@ -146,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_runs_twice_or_ends_a_process_is_asked_for_twice_and_an_ordinary_lock_is_not() {
+    fn formats_with_side_effects_have_a_warning() {
         for format in [
             Format::Bullmq,
             Format::Bull,
@@ -157,16 +170,16 @@ mod tests {
             Format::Gitlab,
             Format::SidekiqUniqueJobs,
         ] {
-            assert!(format.harm().is_some(), "{format}");
+            assert!(format.release_warning().is_some(), "{format}");
         }
         for format in [Format::Plain, Format::RedisPy, Format::Redisson] {
-            assert_eq!(format.harm(), None, "{format}");
+            assert_eq!(format.release_warning(), None, "{format}");
         }
     }
 
     #[test]
-    fn a_name_is_typed_out_in_production_where_harm_is_done_and_where_nobody_knows() {
-        for (format, environment, asks) in [
+    fn production_risky_formats_and_unknown_environments_require_a_confirmation() {
+        for (format, environment, required) in [
             (Format::Plain, Some(Environment::Production), true),
             (Format::Plain, Some(Environment::Staging), false),
             (Format::Plain, Some(Environment::Development), false),
@@ -174,29 +187,44 @@ mod tests {
             (Format::Bull, Some(Environment::Development), true),
         ] {
             assert_eq!(
-                format.asks_to_confirm(environment),
-                asks,
+                format.requires_confirmation(environment),
+                required,
                 "{format} {environment:?}"
             );
         }
     }
 
     #[test]
-    fn only_a_counter_without_owners_cannot_be_released() {
+    fn only_a_counter_cannot_be_released_by_force() {
         let stuck = Format::VARIANTS
             .iter()
             .copied()
-            .filter(|format| format.why_not_releasable().is_some());
+            .filter(|format| format.not_releasable_reason().is_some());
         assert_eq!(stuck.collect::<Vec<_>>(), [Format::RedissonSemaphore]);
     }
 
     #[test]
-    fn a_lock_is_watched_for_a_renewal_that_was_seen_then_for_the_librarys_then_for_its_lease() {
-        assert_eq!(Format::Aioredlock.watch_ms(Some(3_000), Some(9_000)), 3_000);
-        assert_eq!(Format::Aioredlock.watch_ms(None, Some(9_000)), 6_000);
-        assert_eq!(Format::RedlockNet.watch_ms(None, Some(25_000)), 25_000);
-        assert_eq!(Format::RedlockNet.watch_ms(None, Some(900_000)), 120_000);
-        assert_eq!(Format::RedlockNet.watch_ms(None, None), 10_000);
-        assert_eq!(Format::RedisPy.watch_ms(None, Some(900_000)), 10_000);
+    fn the_watch_time_is_the_observed_interval_else_the_default_else_the_lease() {
+        assert_eq!(
+            Format::Aioredlock.release_watch_ms(Some(3_000), Some(9_000)),
+            3_000
+        );
+        assert_eq!(
+            Format::Aioredlock.release_watch_ms(None, Some(9_000)),
+            6_000
+        );
+        assert_eq!(
+            Format::RedlockNet.release_watch_ms(None, Some(25_000)),
+            25_000
+        );
+        assert_eq!(
+            Format::RedlockNet.release_watch_ms(None, Some(900_000)),
+            120_000
+        );
+        assert_eq!(Format::RedlockNet.release_watch_ms(None, None), 10_000);
+        assert_eq!(
+            Format::RedisPy.release_watch_ms(None, Some(900_000)),
+            10_000
+        );
     }
 }

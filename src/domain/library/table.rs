@@ -1,32 +1,36 @@
-//! The table: one row per format, in the order of languages.
+//! The table of formats, ordered by programming language.
 
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantArray};
 use utoipa::ToSchema;
 
-use super::Hazard::{ComesBack, EndsTheNext, RunsTwice, StopsTheOwner};
-use super::{Hazard, Library, Meaning, Recipe};
+use super::ReleaseHazard::{
+    OwnerDeletesNextLock, OwnerProcessExits, OwnerReacquires, WorkRunsTwice,
+};
+use super::{LibraryInfo, LockPurpose, ReleaseHazard, ReleaseStrategy};
 
-/// Makes the enum and its rows out of one list: `Variant: slug, name, meaning, recipe, hazards, after a release;`
+/// Generates the enum and its rows from one list:
+/// `Variant: slug, name, purpose, release strategy, hazards, reaction to a forced release;`
 macro_rules! formats {
-    ($($(#[$doc:meta])* $variant:ident: $slug:tt, $name:literal, $meaning:ident, $recipe:ident, $hazards:expr, $after:literal;)*) => {
-        /// The layout of a lock: which library writes keys like this. Where libraries cannot be told apart it is the commonest, or `plain`.
+    ($($(#[$doc:meta])* $variant:ident: $slug:tt, $name:literal, $purpose:ident, $strategy:ident, $hazards:expr, $after:literal;)*) => {
+        /// The format of a lock, named after the library that writes it. If several libraries write
+        /// the same format, it is named after the most common one, or `plain`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema, EnumString, IntoStaticStr, VariantArray)]
         pub enum Format {
             $($(#[$doc])* #[serde(rename = $slug)] #[strum(serialize = $slug)] $variant,)*
         }
 
         impl Format {
-            /// What is known about it.
-            pub fn library(self) -> &'static Library {
+            /// The properties of the format.
+            pub fn library(self) -> &'static LibraryInfo {
                 match self {
                     $(Self::$variant => {
-                        const HAZARDS: &[Hazard] = &$hazards;
-                        &Library {
+                        const HAZARDS: &[ReleaseHazard] = &$hazards;
+                        &LibraryInfo {
                             slug: $slug,
                             name: $name,
-                            meaning: Meaning::$meaning,
-                            recipe: Recipe::$recipe,
+                            purpose: LockPurpose::$purpose,
+                            release_strategy: ReleaseStrategy::$strategy,
                             hazards: HAZARDS,
                             after_release: $after,
                         }
@@ -38,7 +42,8 @@ macro_rules! formats {
 }
 
 formats! {
-    /// A string with a lock-like name that no library claims: `SET key token NX PX`; StackExchange.Redis writes it too.
+    /// A string with a lock-like name and no known library: `SET key token NX PX`. Also written by
+    /// StackExchange.Redis.
     Plain: "plain", "SET NX", Lock, Value, [],
         "the owner, if it still runs, finds out only when it next checks, extends or releases the lock";
 
@@ -48,126 +53,133 @@ formats! {
     /// django-redis' `cache.lock()`: redis-py's token under `prefix:version:name`.
     DjangoRedis: "django-redis", "django-redis", Lock, Value, [],
         "the owner gets LockNotOwnedError at its next extend, reacquire or release";
-    /// celery-redbeat: which beat schedules.
-    Redbeat: "redbeat", "celery-redbeat", Leader, Value, [StopsTheOwner],
-        "the beat that holds it ends with LockNotOwnedError at its next tick, and another takes over only after up to five minutes";
-    /// kombu's Redis transport, while it puts back what was not acknowledged.
+    /// celery-redbeat: the leader among the beat schedulers.
+    Redbeat: "redbeat", "celery-redbeat", Leader, Value, [OwnerProcessExits],
+        "the beat process that holds it exits with LockNotOwnedError at its next tick, and another one takes over after up to five minutes";
+    /// kombu's Redis transport, while it restores unacknowledged messages.
     Kombu: "kombu", "kombu", Lock, Value, [],
-        "another worker may put the same unacknowledged messages back once more";
-    /// celery-once: a task that is queued already.
-    CeleryOnce: "celery-once", "celery-once", Once, Value, [EndsTheNext, RunsTwice],
-        "the task can be queued again while it still waits or runs, and its end deletes the key without looking";
+        "another worker may restore the same unacknowledged messages a second time";
+    /// celery-once: a task that is already queued.
+    CeleryOnce: "celery-once", "celery-once", Deduplication, Value, [OwnerDeletesNextLock, WorkRunsTwice],
+        "the task can be queued again while it still waits or runs, and its end deletes the key unconditionally";
     /// redlock-py: 22 letters and digits.
     RedlockPy: "redlock-py", "redlock-py", Lock, Value, [],
-        "the owner's unlock finds nothing and passes: it never learns";
-    /// pottery's `Redlock`: a UUID under `redlock:`. RedLock.net's default looks the same.
-    Pottery: "pottery", "pottery", Lock, Value, [ComesBack],
-        "the owner's next extend or release raises an error; if RedLock.net wrote it, its timer puts the lock back";
+        "the owner's unlock finds nothing and reports no error";
+    /// pottery's `Redlock`: a UUID under `redlock:`. Keys with RedLock.net's default prefix look
+    /// the same.
+    Pottery: "pottery", "pottery", Lock, Value, [OwnerReacquires],
+        "the owner's next extend or release raises an error; if RedLock.net wrote it, its timer acquires the lock again";
     /// python-redis-lock: 24 characters of base64 under `lock:`.
     PythonRedisLock: "python-redis-lock", "python-redis-lock", Lock, ValueAndSignal, [],
         "one waiting client is woken; the owner gets NotAcquired at its next extend or release";
-    /// aioredlock: a UUID that a watchdog sets again. Only by a pin: the bytes are anybody's.
-    Aioredlock: "aioredlock", "aioredlock", Lock, Value, [ComesBack],
-        "the owner's watchdog, if it lives, puts the lock back within seconds";
-    /// sherlock: a UUID. Only by a pin.
+    /// aioredlock: a UUID that a watchdog renews. Only with a format override, because the value is
+    /// not distinctive.
+    Aioredlock: "aioredlock", "aioredlock", Lock, Value, [OwnerReacquires],
+        "the watchdog of a running owner acquires the lock again within seconds";
+    /// sherlock: a UUID. Only with a format override.
     Sherlock: "sherlock", "sherlock", Lock, Value, [],
         "the owner's next renew fails, and its release raises LockException";
-    /// RQ: which scheduler serves a queue.
-    Rq: "rq", "RQ", Leader, Value, [ComesBack],
-        "the scheduler that holds it takes it back at its next heartbeat, unless another was quicker";
-    /// arq: a job that runs. The value names nobody.
-    Arq: "arq", "arq", Job, Value, [RunsTwice],
+    /// RQ: the scheduler of a queue.
+    Rq: "rq", "RQ", Leader, Value, [OwnerReacquires],
+        "the scheduler that holds it acquires it again at its next heartbeat, unless another one was faster";
+    /// arq: a running job. The value does not identify the owner.
+    Arq: "arq", "arq", Job, Value, [WorkRunsTwice],
         "another worker may start the job while the first still runs it";
-    /// huey's `lock_task`: a field of the hash of results, or a string. The value names nobody.
-    Huey: "huey", "huey", Lock, Field, [EndsTheNext],
-        "the task runs on and deletes the next one's lock when it ends: huey does not compare";
+    /// huey's `lock_task`: a field of the hash of results, or a string. The value does not identify
+    /// the owner.
+    Huey: "huey", "huey", Lock, HashField, [OwnerDeletesNextLock],
+        "the task continues and deletes the next owner's lock when it ends, because huey does not compare the value";
 
     /// node-redlock 4 and 5: 32 random hex digits.
     NodeRedlock: "node-redlock", "node-redlock", Lock, Value, [],
         "the owner's next extend or release fails with an error";
     /// `BullMQ`: a worker's hold on a job.
-    Bullmq: "bullmq", "BullMQ", Job, Value, [RunsTwice],
-        "the job counts as stalled within a minute and runs again while the first run goes on; failing or moving the job is the better act";
+    Bullmq: "bullmq", "BullMQ", Job, Value, [WorkRunsTwice],
+        "the job counts as stalled within a minute and runs again while the first run continues; fail or move the job instead";
     /// Bull: a worker's hold on a job.
-    Bull: "bull", "Bull", Job, Value, [RunsTwice],
-        "the job counts as stalled within a minute and runs again while the first run goes on; failing or moving the job is the better act";
+    Bull: "bull", "Bull", Job, Value, [WorkRunsTwice],
+        "the job counts as stalled within a minute and runs again while the first run continues; fail or move the job instead";
     /// redis-semaphore (npm): `mutex:` and `semaphore:`.
     RedisSemaphore: "redis-semaphore", "redis-semaphore (npm)", Lock, Member, [],
         "the owner's next refresh, within eight seconds, fails and raises LostLockError in its process";
 
     /// redsync (Go): 16 random bytes in padded base64.
-    Redsync: "redsync", "redsync", Lock, Value, [ComesBack],
-        "the owner's next Extend or Unlock reports failure; with WithSetNXOnExtend an extend puts the lock back";
-    /// bsm/redislock (Go): 16 random bytes in base64url, and metadata behind them.
+    Redsync: "redsync", "redsync", Lock, Value, [OwnerReacquires],
+        "the owner's next Extend or Unlock reports failure; with WithSetNXOnExtend an extend acquires the lock again";
+    /// bsm/redislock (Go): 16 random bytes in base64url, followed by metadata.
     Redislock: "redislock", "redislock (bsm)", Lock, Value, [],
         "the owner's next Refresh or Release returns ErrNotObtained or ErrLockNotHeld";
-    /// go-zero's `RedisLock`: 16 letters and digits, as Laravel's.
-    GoZero: "go-zero", "go-zero", Lock, Value, [ComesBack],
-        "an owner that acquires again takes it back; its Release reports false";
-    /// asynq: a task that is queued already.
-    Asynq: "asynq", "asynq", Once, Value, [RunsTwice],
+    /// go-zero's `RedisLock`: 16 letters and digits, like Laravel's.
+    GoZero: "go-zero", "go-zero", Lock, Value, [OwnerReacquires],
+        "an owner that calls Acquire again gets the lock back; its Release returns false";
+    /// asynq: a task that is already queued.
+    Asynq: "asynq", "asynq", Deduplication, Value, [WorkRunsTwice],
         "the task can be queued again while it still waits or runs";
 
     /// rslock and redlock (Rust): 20 random bytes.
     Rslock: "rslock", "rslock", Lock, Value, [],
-        "the owner's next extend fails; its unlock finds nothing and passes";
+        "the owner's next extend fails; its unlock finds nothing and reports no error";
 
-    /// Redisson's `RLock`: a hash of `uuid:thread` to hold count. Spin and non-reentrant locks and node-redisson look the same.
+    /// Redisson's `RLock`: a hash of `uuid:thread` to hold count. Spin locks, non-reentrant locks
+    /// and node-redisson's locks look the same.
     Redisson: "redisson", "Redisson RLock", Lock, RedissonHash, [],
-        "waiting clients are woken at once; the owner's watchdog stops silently and its unlock() throws IllegalMonitorStateException";
-    /// Redisson's `RFairLock`: the same hash, with a queue of waiters beside it.
+        "waiting clients are notified immediately; the owner's watchdog stops silently and its unlock() throws IllegalMonitorStateException";
+    /// Redisson's `RFairLock`: the same hash, with a queue of waiters in a companion key.
     RedissonFair: "redisson-fair", "Redisson RFairLock", Lock, RedissonHash, [],
-        "the first in the queue is woken at once; the owner's watchdog stops silently and its unlock() throws IllegalMonitorStateException";
-    /// Redisson's `RFencedLock`: the same hash, with a counter beside it.
+        "the first client in the queue is notified immediately; the owner's watchdog stops silently and its unlock() throws IllegalMonitorStateException";
+    /// Redisson's `RFencedLock`: the same hash, with a counter in a companion key.
     RedissonFenced: "redisson-fenced", "Redisson RFencedLock", Lock, RedissonHash, [],
-        "waiting clients are woken at once and get a higher fencing token; the owner's unlock() throws IllegalMonitorStateException";
+        "waiting clients are notified immediately and get a higher fencing token; the owner's unlock() throws IllegalMonitorStateException";
     /// Redisson's `RReadWriteLock`: a hash with a mode and one field per reader or writer.
     RedissonReadWrite: "redisson-read-write", "Redisson RReadWriteLock", Lock, RedissonReadWrite, [],
-        "waiting clients are woken once nobody is left; the owner's unlock() throws IllegalMonitorStateException";
+        "waiting clients are notified when no owner is left; the owner's unlock() throws IllegalMonitorStateException";
     /// Redisson's faster multi-lock: one hash for a group of values.
     RedissonMulti: "redisson-multi", "Redisson RFasterMultiLock", Lock, RedissonMulti, [],
-        "waiting clients are woken; the owner's watchdog stops and its unlock() throws IllegalMonitorStateException";
+        "waiting clients are notified; the owner's watchdog stops and its unlock() throws IllegalMonitorStateException";
     /// Redisson's `RPermitExpirableSemaphore`: a sorted set of permits.
     RedissonPermits: "redisson-permit-semaphore", "Redisson RPermitExpirableSemaphore", Lock, RedissonPermit, [],
-        "the permit is given to the next that waits; the owner's release() throws or returns false";
-    /// Redisson's `RSemaphore`: the number of permits that are left. Only by a pin: it looks like any counter.
-    RedissonSemaphore: "redisson-semaphore", "Redisson RSemaphore", Lock, Nothing, [],
-        "nobody is named in it: permits can be added, not taken from anybody";
+        "the permit goes to the next waiter; the owner's release() throws or returns false";
+    /// Redisson's `RSemaphore`: the number of available permits. Only with a format override,
+    /// because it looks like any counter.
+    RedissonSemaphore: "redisson-semaphore", "Redisson RSemaphore", Lock, Unsupported, [],
+        "it does not identify owners: permits can be added, but not taken from an owner";
     /// `ShedLock`: `ADDED:<time>@<host>:<uuid>`.
-    ShedLock: "shedlock", "ShedLock", Lock, Value, [EndsTheNext],
-        "the key may outlive the task (lockAtLeastFor); an owner that still runs deletes the next owner's key when it ends, unless safeUpdate is on";
-    /// Spring Integration's `RedisLockRegistry`: one UUID under all keys of a registry.
+    ShedLock: "shedlock", "ShedLock", Lock, Value, [OwnerDeletesNextLock],
+        "the key may outlive the task (lockAtLeastFor); a running owner deletes the next owner's key when it ends, unless safeUpdate is enabled";
+    /// Spring Integration's `RedisLockRegistry`: the same UUID in all keys of a registry.
     SpringIntegration: "spring-integration", "Spring Integration", Lock, ValueAndPublish, [],
-        "waiting registries are told; the owner's unlock() throws ConcurrentModificationException";
-    /// quartz-redis-jobstore: the one lock of a scheduler's store.
-    Quartz: "quartz-redis", "quartz-redis-jobstore", Lock, Value, [EndsTheNext],
-        "two schedulers may change the job store at once; the owner compares and deletes in two steps";
+        "waiting registries are notified; the owner's unlock() throws ConcurrentModificationException";
+    /// quartz-redis-jobstore: the lock of the job store.
+    Quartz: "quartz-redis", "quartz-redis-jobstore", Lock, Value, [OwnerDeletesNextLock],
+        "two schedulers may modify the job store at the same time; the owner's compare and delete is not atomic";
 
-    /// Laravel's `Cache::lock`: 16 letters and digits, perhaps serialised. go-zero's look the same without Laravel's prefixes.
+    /// Laravel's `Cache::lock`: 16 letters and digits, optionally serialised. go-zero's locks look
+    /// the same, without Laravel's prefixes.
     Laravel: "laravel", "Laravel", Lock, Value, [],
-        "the owner's release() returns false; a waiting block() takes it within a quarter of a second";
-    /// Laravel's `ShouldBeUnique`: a job that is queued already.
-    LaravelUniqueJob: "laravel-unique-job", "Laravel unique job", Once, Value, [EndsTheNext, RunsTwice],
-        "the job can be queued again while it still waits or runs; outside of queues its end deletes the key without looking";
+        "the owner's release() returns false; a waiting block() acquires it within 250 ms";
+    /// Laravel's `ShouldBeUnique`: a job that is already queued.
+    LaravelUniqueJob: "laravel-unique-job", "Laravel unique job", Deduplication, Value, [OwnerDeletesNextLock, WorkRunsTwice],
+        "the job can be queued again while it still waits or runs; outside of queues its end deletes the key unconditionally";
     /// Laravel's `WithoutOverlapping` for jobs.
-    LaravelOverlap: "laravel-overlap", "Laravel job overlap", Lock, Value, [RunsTwice],
+    LaravelOverlap: "laravel-overlap", "Laravel job overlap", Lock, Value, [WorkRunsTwice],
         "the next job of that key starts while the first may still run";
-    /// Laravel's scheduler: a task that runs, or ran this minute.
-    LaravelSchedule: "laravel-schedule", "Laravel schedule", Once, Value, [EndsTheNext, RunsTwice],
-        "the task may start again while it still runs, and its end deletes the key without looking";
-    /// Symfony's `RedisStore`: a sorted set of owners, before 5.2 a string.
+    /// Laravel's scheduler: a task that is running or ran this minute.
+    LaravelSchedule: "laravel-schedule", "Laravel schedule", Deduplication, Value, [OwnerDeletesNextLock, WorkRunsTwice],
+        "the task may start again while it still runs, and its end deletes the key unconditionally";
+    /// Symfony's `RedisStore`: a sorted set of owners; before version 5.2 a string.
     Symfony: "symfony", "Symfony Lock", Lock, SymfonyMember, [],
         "the owner gets LockConflictedException when it next refreshes";
     /// phpredis: the lock of a PHP session.
     PhpredisSession: "phpredis-session", "phpredis session", Lock, Value, [],
-        "another request may open the session; the first cannot write it any more";
-    /// php-lock (malkusch): a random number or hex.
+        "another request may open the session; the first one can no longer write it";
+    /// php-lock (malkusch): a random number or hex string.
     PhpLock: "php-lock", "php-lock", Lock, Value, [],
-        "the owner's critical section ends with an exception: the lock was not there any more";
+        "the owner's critical section ends with an exception, because the lock is gone";
 
-    /// RedLock.net: a UUID under `redlock:`. Only by a pin: pottery's look the same.
-    RedlockNet: "redlock-net", "RedLock.net", Lock, Value, [ComesBack],
-        "the owner's timer, if it lives, puts the lock back at half its lease";
+    /// RedLock.net: a UUID under `redlock:`. Only with a format override, because pottery's locks
+    /// look the same.
+    RedlockNet: "redlock-net", "RedLock.net", Lock, Value, [OwnerReacquires],
+        "the timer of a running owner acquires the lock again after half of its lease";
     /// madelson's `DistributedLock` for .NET: machine, process and a random number.
     Madelson: "madelson", "DistributedLock (madelson)", Lock, Value, [],
         "the owner's HandleLostToken is signalled at its next renewal, within nine seconds";
@@ -179,40 +191,41 @@ formats! {
         "the owner's HandleLostToken is signalled at its next renewal, within nine seconds";
     /// Hangfire's Redis storage: one UUID per process.
     Hangfire: "hangfire", "Hangfire", Lock, Value, [],
-        "another server may work on the same resource; the owner learns of it at its next renewal, if at all";
+        "another server may use the same resource; the owner notices at its next renewal or not at all";
 
-    /// redlock-rb: a UUID. Only by a pin.
-    RedlockRb: "redlock-rb", "redlock (Ruby)", Lock, Value, [ComesBack],
-        "an owner that extends puts the lock back, unless it extends only what it still holds";
-    /// activejob-uniqueness: a job that is queued or runs.
-    ActivejobUniqueness: "activejob-uniqueness", "activejob-uniqueness", Once, Value, [RunsTwice],
+    /// redlock-rb: a UUID. Only with a format override.
+    RedlockRb: "redlock-rb", "redlock (Ruby)", Lock, Value, [OwnerReacquires],
+        "an owner that extends acquires the lock again, unless it only extends locks that it still holds";
+    /// activejob-uniqueness: a job that is queued or running.
+    ActivejobUniqueness: "activejob-uniqueness", "activejob-uniqueness", Deduplication, Value, [WorkRunsTwice],
         "the job can be queued again while it still waits or runs";
     /// sidekiq-unique-jobs: a hash of job ids.
-    SidekiqUniqueJobs: "sidekiq-unique-jobs", "sidekiq-unique-jobs", Once, SidekiqJob, [RunsTwice],
+    SidekiqUniqueJobs: "sidekiq-unique-jobs", "sidekiq-unique-jobs", Deduplication, SidekiqJob, [WorkRunsTwice],
         "the next job of that digest may be queued or started while the first still waits or runs";
-    /// redis-semaphore (Ruby): tokens that are taken from a list into a hash.
-    RedisSemaphoreRb: "redis-semaphore-rb", "redis-semaphore (Ruby)", Lock, TokenBack, [],
-        "the token goes back to the list and wakes who waits; the owner that still runs gives it back a second time";
+    /// redis-semaphore (Ruby): tokens that move from a list to a hash.
+    RedisSemaphoreRb: "redis-semaphore-rb", "redis-semaphore (Ruby)", Lock, ReturnToken, [],
+        "the token returns to the list and unblocks a waiter; a running owner returns it a second time";
     /// suo: an array in msgpack.
     Suo: "suo", "suo", Lock, SuoEntry, [],
-        "the owner's next refresh or unlock finds nothing and passes";
+        "the owner's next refresh or unlock finds nothing and reports no error";
 
-    /// `SETNX key <expiry time>`: the value is a clock, the key has no TTL.
-    LegacyTimestamp: "legacy-timestamp", "SETNX with a time", Lock, Value, [EndsTheNext],
-        "the owner deletes the key without looking when it ends, which may be the next owner's by then";
-    /// Discourse's `DistributedMutex`: the value is a clock, the key goes a second later.
+    /// `SETNX key <expiry time>`: the value is a timestamp and the key has no TTL.
+    LegacyTimestamp: "legacy-timestamp", "SETNX with a time", Lock, Value, [OwnerDeletesNextLock],
+        "the owner deletes the key unconditionally when it ends, even if it has a new owner";
+    /// Discourse's `DistributedMutex`: the value is a timestamp and the key expires one second
+    /// later.
     Discourse: "discourse", "Discourse", Lock, Value, [],
-        "the owner that ends later finds another value and logs that it held the mutex too long";
-    /// GitLab's exclusive leases, some of which are throttles that nobody ever releases.
-    Gitlab: "gitlab", "GitLab", Once, Value, [],
-        "the work may start again at once; a throttle that is deleted no longer throttles";
+        "the owner finds another value when it ends and logs that it held the mutex too long";
+    /// GitLab's exclusive leases, some of which are throttles that are never released.
+    Gitlab: "gitlab", "GitLab", Deduplication, Value, [],
+        "the work may start again immediately; a deleted throttle no longer limits the rate";
     /// Sentry's locks: one UUID per process.
     Sentry: "sentry", "Sentry", Lock, Value, [],
-        "the owner's release finds nothing and passes";
-    /// resque-scheduler: which scheduler is master.
-    ResqueScheduler: "resque-scheduler", "resque-scheduler", Leader, Value, [ComesBack],
-        "the master, if it lives, takes it back at its next turn, unless another was quicker";
-    /// n8n: which main instance leads.
-    N8n: "n8n", "n8n", Leader, Value, [ComesBack],
-        "the leader, if it lives, takes it back at its next check, unless another was quicker";
+        "the owner's release finds nothing and reports no error";
+    /// resque-scheduler: the master scheduler.
+    ResqueScheduler: "resque-scheduler", "resque-scheduler", Leader, Value, [OwnerReacquires],
+        "a running master acquires it again at its next iteration, unless another one was faster";
+    /// n8n: the leader among the main instances.
+    N8n: "n8n", "n8n", Leader, Value, [OwnerReacquires],
+        "a running leader acquires it again at its next check, unless another one was faster";
 }

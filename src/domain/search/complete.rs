@@ -1,54 +1,55 @@
-//! What could be meant by a word that is not finished.
+//! Completion of a partial search term.
 
 use strum::VariantArray as _;
 
-use super::Field;
+use super::SearchField;
 
-/// So many offers are made at most.
-const MOST_OFFERS: usize = 8;
+/// The maximum number of suggestions.
+const MAX_SUGGESTIONS: usize = 8;
 
-/// What was seen, and can therefore be offered.
+/// Observed names to suggest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Known {
+pub struct CompletionSource {
     /// Names of groups.
     pub groups: Vec<String>,
     /// Names of nodes.
     pub nodes: Vec<String>,
-    /// Slugs of layouts.
+    /// Slugs of formats.
     pub formats: Vec<String>,
     /// Hosts or labels of owners.
     pub owners: Vec<String>,
 }
 
-/// What could stand in place of the word at the cursor.
+/// Suggestions for the word at the cursor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Completion {
-    /// The bytes of the text that an offer replaces.
+pub struct SearchCompletion {
+    /// The start of the word that a suggestion replaces, as a byte offset.
     pub from: usize,
-    /// Up to here.
+    /// The end of the word, as a byte offset.
     pub to: usize,
-    /// What could stand there, the likeliest first. One that ends with a sign wants a value.
-    pub offers: Vec<String>,
+    /// The suggestions, the most likely first. A suggestion that ends with an operator needs a
+    /// value.
+    pub suggestions: Vec<String>,
 }
 
-impl Completion {
-    /// The text with this offer in it, and where the cursor stands then (in bytes).
-    pub fn take(&self, text: &str, offer: &str) -> (String, usize) {
-        let is_open = offer.ends_with([':', '<', '>']);
-        let behind = text[self.to..].trim_start();
+impl SearchCompletion {
+    /// Applies a suggestion. Returns the new text and the cursor position in bytes.
+    pub fn apply(&self, text: &str, suggestion: &str) -> (String, usize) {
+        let is_open = suggestion.ends_with([':', '<', '>']);
+        let rest = text[self.to..].trim_start();
         let gap = if is_open { "" } else { " " };
-        let head = format!("{}{offer}{gap}", &text[..self.from]);
+        let head = format!("{}{suggestion}{gap}", &text[..self.from]);
         let at = head.len();
-        (head + behind, at)
+        (head + rest, at)
     }
 }
 
-/// What could be meant by the word before `cursor` (in bytes; a place between two characters).
-pub fn complete(text: &str, cursor: usize, known: &Known) -> Completion {
+/// Completes the word before `cursor`, a byte offset at a character boundary.
+pub fn complete(text: &str, cursor: usize, source: &CompletionSource) -> SearchCompletion {
     let before = text.get(..cursor).unwrap_or(text);
     let is_quoted = !before.matches('"').count().is_multiple_of(2);
     if is_quoted {
-        return Completion::default();
+        return SearchCompletion::default();
     }
     let blank = before.rfind(char::is_whitespace);
     let start = blank.map_or(0, |at| {
@@ -58,86 +59,92 @@ pub fn complete(text: &str, cursor: usize, known: &Known) -> Completion {
     let (minus, word) = word
         .strip_prefix('-')
         .map_or(("", word), |word| ("-", word));
-    let offers = match word.split_once(':') {
-        Some((name, part)) => Field::named(name).map_or_else(Vec::new, |field| {
+    let suggestions = match word.split_once(':') {
+        Some((name, part)) => SearchField::from_name(name).map_or_else(Vec::new, |field| {
             let (done, part) = part.rsplit_once(',').map_or(("", part), |(done, part)| {
                 (&word[name.len() + 1..][..=done.len()], part)
             });
-            let values = values(field, known);
-            let fitting = values
+            let values = values(field, source);
+            let matching = values
                 .into_iter()
-                .filter(|value| fits(value, part) && *value != part);
-            fitting
-                .map(|value| format!("{}:{done}{}", field.name(), written(&value)))
+                .filter(|value| matches(value, part) && *value != part);
+            matching
+                .map(|value| format!("{}:{done}{}", field.name(), quote_if_needed(&value)))
                 .collect()
         }),
-        None => unnamed(word, known),
+        None => field_suggestions(word, source),
     };
-    Completion {
+    SearchCompletion {
         from: start,
         to: before.len(),
-        offers: offers
+        suggestions: suggestions
             .into_iter()
-            .take(MOST_OFFERS)
-            .map(|offer| format!("{minus}{offer}"))
+            .take(MAX_SUGGESTIONS)
+            .map(|suggestion| format!("{minus}{suggestion}"))
             .collect(),
     }
 }
 
-/// Fields that begin so, then values that do.
-fn unnamed(word: &str, known: &Known) -> Vec<String> {
-    let begins = |field: &Field| begins_with(field.name(), word);
-    let open = |field: Field| match field {
-        Field::Held => "held>".to_owned(),
-        Field::Lease => "lease<".to_owned(),
-        Field::Is => "is:attention".to_owned(),
+/// Suggests fields, then values that start with the word.
+fn field_suggestions(word: &str, source: &CompletionSource) -> Vec<String> {
+    let starts_with_word = |field: &SearchField| starts_with_ignore_case(field.name(), word);
+    let to_suggestion = |field: SearchField| match field {
+        SearchField::Held => "held>".to_owned(),
+        SearchField::Lease => "lease<".to_owned(),
+        SearchField::Is => "is:attention".to_owned(),
         other => format!("{}:", other.name()),
     };
-    let mut offers: Vec<String> = Field::VARIANTS
+    let mut suggestions: Vec<String> = SearchField::VARIANTS
         .iter()
         .copied()
-        .filter(begins)
-        .map(open)
+        .filter(starts_with_word)
+        .map(to_suggestion)
         .collect();
     if word.len() > 1 {
         for field in [
-            Field::Verdict,
-            Field::Flag,
-            Field::Format,
-            Field::Group,
-            Field::Owner,
+            SearchField::Verdict,
+            SearchField::Flag,
+            SearchField::Format,
+            SearchField::Group,
+            SearchField::Owner,
         ] {
-            let values = values(field, known)
+            let values = values(field, source)
                 .into_iter()
-                .filter(|value| begins_with(value, word));
-            offers.extend(values.map(|value| format!("{}:{}", field.name(), written(&value))));
+                .filter(|value| starts_with_ignore_case(value, word));
+            suggestions.extend(
+                values.map(|value| format!("{}:{}", field.name(), quote_if_needed(&value))),
+            );
         }
     }
-    offers
+    suggestions
 }
 
-fn values(field: Field, known: &Known) -> Vec<String> {
-    let words = || field.words().into_iter().map(str::to_owned).collect();
+fn values(field: SearchField, source: &CompletionSource) -> Vec<String> {
+    let words = || field.values().into_iter().map(str::to_owned).collect();
     match field {
-        Field::Group => known.groups.clone(),
-        Field::Node => known.nodes.clone(),
-        Field::Owner | Field::Host => known.owners.clone(),
-        Field::Format => known.formats.clone(),
-        Field::Verdict | Field::Flag | Field::Confidence | Field::Is | Field::Lease => words(),
-        Field::Key | Field::Prefix | Field::Held => Vec::new(),
+        SearchField::Group => source.groups.clone(),
+        SearchField::Node => source.nodes.clone(),
+        SearchField::Owner | SearchField::Host => source.owners.clone(),
+        SearchField::Format => source.formats.clone(),
+        SearchField::Verdict
+        | SearchField::Flag
+        | SearchField::Confidence
+        | SearchField::Is
+        | SearchField::Lease => words(),
+        SearchField::Key | SearchField::Prefix | SearchField::Held => Vec::new(),
     }
 }
 
-fn begins_with(text: &str, beginning: &str) -> bool {
+fn starts_with_ignore_case(text: &str, beginning: &str) -> bool {
     let (text, beginning) = (text.as_bytes(), beginning.as_bytes());
     text.len() >= beginning.len() && text[..beginning.len()].eq_ignore_ascii_case(beginning)
 }
 
-fn fits(value: &str, part: &str) -> bool {
+fn matches(value: &str, part: &str) -> bool {
     crate::domain::text::contains(value, part)
 }
 
-fn written(value: &str) -> String {
+fn quote_if_needed(value: &str) -> String {
     if value.contains(|c: char| c.is_whitespace() || c == '"' || c == ',') {
         format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
     } else {

@@ -1,121 +1,126 @@
-//! The language of the search box: `group:orders verdict:held held>10m lock:invoice:*`. The same for page, API and command line.
+//! The search language of the UI, the API and the CLI:
+//! `group:orders verdict:held held>10m lock:invoice:*`.
 //!
-//! Terms stand beside each other and all of them must hold; a `-` before one turns it round. A word that is no field is searched
-//! for in names, owner labels and fingerprints.
+//! A lock must match all terms. A `-` negates a term. A word without a field is searched for in
+//! names, owner labels and fingerprints.
 
 mod complete;
 mod parse;
 mod print;
 
-pub use complete::{Completion, Known, complete};
-pub use parse::{SearchError, Wrong};
+pub use complete::{CompletionSource, SearchCompletion, complete};
+pub use parse::{SearchError, SearchErrorKind};
 
+use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
 use super::text::contains;
-use super::{By, Confidence, Flag, Format, Lock, Timestamp, Verdict, glob};
+use super::{Confidence, Flag, Format, GroupBy, Lock, Timestamp, Verdict, glob};
 
-/// What is searched for: all of these terms must hold.
+/// A parsed search. A lock must match all terms.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Search {
-    /// The terms, in the order in which they were written.
-    pub terms: Vec<Term>,
+pub struct SearchQuery {
+    /// The terms in the order of the source text.
+    pub terms: Vec<SearchTerm>,
 }
 
-/// One condition.
+/// A term of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Term {
-    /// Whether it must not hold.
-    pub not: bool,
-    /// What is asked.
-    pub ask: Ask,
+pub struct SearchTerm {
+    /// Whether the lock must not match the predicate.
+    pub is_negated: bool,
+    /// The condition on the lock.
+    pub predicate: Predicate,
 }
 
-/// What is asked of a lock.
+/// A condition on a lock.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Ask {
-    /// Its name or an owner's label contains this, or an owner's fingerprint begins with it.
+pub enum Predicate {
+    /// The name or an owner's label contains the text, or an owner's fingerprint starts with it.
     Text(String),
-    /// Its whole name matches this pattern.
+    /// The whole name matches the pattern.
     Like(String),
-    /// It is of one of these groups; patterns are understood.
+    /// The group is one of these names or matches one of these patterns.
     Group(Vec<String>),
-    /// It has one of these verdicts.
+    /// The verdict is one of these.
     Verdict(Vec<Verdict>),
-    /// It has one of these flags.
+    /// The lock has one of these flags.
     Flag(Vec<Flag>),
-    /// It has one of these layouts.
+    /// The format is one of these.
     Format(Vec<Format>),
-    /// It is this sure.
+    /// The confidence is one of these.
     Confidence(Vec<Confidence>),
-    /// A person should look at it.
+    /// The lock needs attention.
     Attention,
-    /// An owner's label contains this, or its fingerprint begins with it.
+    /// An owner's label contains the text, or its fingerprint starts with it.
     Owner(String),
-    /// Its name contains this, or matches it where it is a pattern.
+    /// The name contains the text, or matches it if it is a pattern.
     Key(String),
-    /// Its name begins with this, up to the part that varies; empty for names without such a beginning.
+    /// The [prefix](super::prefix) of the name; empty for names without one.
     Prefix(String),
-    /// This host holds it; empty where no label names an owner.
+    /// The host of an owner; empty for owners without a label.
     Host(String),
-    /// This node shows it.
+    /// The node shows the lock.
     Node(String),
-    /// It has been held for longer (or shorter) than so many milliseconds.
-    Held(Than, u64),
-    /// More (or less) than so many milliseconds of its lease are left.
-    Lease(Than, u64),
-    /// It never expires by itself.
+    /// The duration of the hold in milliseconds.
+    Held(Comparison, u64),
+    /// The remaining lease in milliseconds.
+    Lease(Comparison, u64),
+    /// The lock never expires.
     NoLease,
 }
 
-/// Which side of a span.
+/// A comparison with a duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Than {
-    /// Longer than that.
-    Longer,
-    /// Shorter than that.
-    Shorter,
+pub enum Comparison {
+    /// Written as `>`.
+    GreaterThan,
+    /// Written as `<`.
+    LessThan,
 }
 
-/// What can be asked for by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
+/// A field of the search language.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray,
+)]
+#[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
-pub enum Field {
-    /// The group.
+pub enum SearchField {
+    /// The name of the group, or a pattern.
     Group,
-    /// The verdict.
+    /// `held`, `partial`, `split` or `unknown`.
     Verdict,
-    /// A flag.
+    /// A flag of the lock.
     Flag,
-    /// How long it has been held.
+    /// The duration of the hold.
     Held,
-    /// What is left of its lease.
+    /// The remaining lease.
     Lease,
-    /// Part of an owner's label, or the beginning of a fingerprint.
+    /// Part of an owner's label, or the start of a fingerprint.
     Owner,
-    /// The name.
+    /// The name of the lock.
     Key,
-    /// What the name begins with, up to the part that varies.
+    /// The prefix of the name.
     Prefix,
     /// The host of an owner.
     Host,
-    /// A node that shows it.
+    /// A node that shows the lock.
     Node,
-    /// The layout.
+    /// The slug of the format.
     Format,
     /// `is:attention`.
     Is,
-    /// How sure it is that this is a lock.
+    /// `sure`, `likely` or `possible`.
     Confidence,
 }
 
-impl Field {
-    /// Its name as it is written.
+impl SearchField {
+    /// The name of the field in a search.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// One whole term with it, for whoever wants to see how it is meant.
+    /// An example term, for error messages and help.
     pub fn example(self) -> &'static str {
         match self {
             Self::Group => "group:orders",
@@ -134,13 +139,16 @@ impl Field {
         }
     }
 
-    /// The words that it takes; none where it takes any.
-    pub fn words(self) -> Vec<&'static str> {
+    /// The valid values; empty if any value is valid.
+    pub fn values(self) -> Vec<&'static str> {
         match self {
-            Self::Verdict => Verdict::VARIANTS.iter().map(|one| one.slug()).collect(),
-            Self::Flag => Flag::VARIANTS.iter().map(|one| one.slug()).collect(),
-            Self::Format => Format::VARIANTS.iter().map(|one| one.slug()).collect(),
-            Self::Confidence => Confidence::VARIANTS.iter().map(|one| one.slug()).collect(),
+            Self::Verdict => Verdict::VARIANTS.iter().map(|value| value.slug()).collect(),
+            Self::Flag => Flag::VARIANTS.iter().map(|value| value.slug()).collect(),
+            Self::Format => Format::VARIANTS.iter().map(|value| value.slug()).collect(),
+            Self::Confidence => Confidence::VARIANTS
+                .iter()
+                .map(|value| value.slug())
+                .collect(),
             Self::Is => vec!["attention"],
             Self::Lease => vec!["none"],
             Self::Group
@@ -153,7 +161,7 @@ impl Field {
         }
     }
 
-    fn named(name: &str) -> Option<Self> {
+    fn from_name(name: &str) -> Option<Self> {
         Self::VARIANTS
             .iter()
             .copied()
@@ -161,24 +169,27 @@ impl Field {
     }
 }
 
-impl Search {
-    /// Whether it lets everything through.
+impl SearchQuery {
+    /// Whether the search has no terms and matches every lock.
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// The same with one more condition, unless it is there already.
-    pub fn with(&self, ask: Ask) -> Self {
+    /// Adds a term, unless the search already has it.
+    pub fn with_term(&self, predicate: Predicate) -> Self {
         let mut search = self.clone();
-        let term = Term { not: false, ask };
+        let term = SearchTerm {
+            is_negated: false,
+            predicate,
+        };
         if !search.terms.contains(&term) {
             search.terms.push(term);
         }
         search
     }
 
-    /// The same without one of its terms.
-    pub fn without(&self, nth: usize) -> Self {
+    /// Removes the `nth` term.
+    pub fn without_term(&self, nth: usize) -> Self {
         let mut search = self.clone();
         if nth < search.terms.len() {
             search.terms.remove(nth);
@@ -186,73 +197,77 @@ impl Search {
         search
     }
 
-    /// Whether all terms hold for this lock.
-    pub fn admits(&self, lock: &Lock, now: Timestamp) -> bool {
+    /// Whether the lock matches all terms.
+    pub fn matches(&self, lock: &Lock, now: Timestamp) -> bool {
         self.terms
             .iter()
-            .all(|term| term.ask.holds(lock, now) != term.not)
+            .all(|term| term.predicate.matches(lock, now) != term.is_negated)
     }
 
-    /// Whether it says itself how sure the locks must be that it finds.
-    pub fn says_how_sure(&self) -> bool {
-        let asks = |term: &Term| matches!(term.ask, Ask::Confidence(_)) && !term.not;
-        self.terms.iter().any(asks)
+    /// Whether the search selects locks by confidence. Possible locks are then not excluded.
+    pub fn has_confidence_filter(&self) -> bool {
+        let filters_confidence = |term: &SearchTerm| {
+            matches!(term.predicate, Predicate::Confidence(_)) && !term.is_negated
+        };
+        self.terms.iter().any(filters_confidence)
     }
 }
 
-impl Ask {
-    /// What a search asks for that lets through the locks of the bundle with this name, and no other; a group is chosen in
-    /// another way.
-    pub fn for_bundle(by: By, name: &str) -> Option<Self> {
-        match by {
-            By::Prefix => Some(Self::Prefix(name.to_owned())),
-            By::Owner => Some(Self::Host(name.to_owned())),
-            By::Group => None,
+impl Predicate {
+    /// The predicate that matches exactly the locks of a bucket; `None` for groups, which have
+    /// their own filter.
+    pub fn for_bucket(group_by: GroupBy, name: &str) -> Option<Self> {
+        match group_by {
+            GroupBy::Prefix => Some(Self::Prefix(name.to_owned())),
+            GroupBy::Owner => Some(Self::Host(name.to_owned())),
+            GroupBy::Group => None,
         }
     }
 
-    fn holds(&self, lock: &Lock, now: Timestamp) -> bool {
+    fn matches(&self, lock: &Lock, now: Timestamp) -> bool {
         match self {
-            Self::Text(part) => contains(&lock.key().text(), part) || lock.is_owned_by(part),
+            Self::Text(part) => contains(&lock.key().text(), part) || lock.matches_owner(part),
             Self::Like(pattern) => glob::matches(pattern.as_bytes(), lock.key().as_bytes()),
             Self::Group(names) => glob::any_matches(names, lock.id.group.as_bytes()),
             Self::Verdict(words) => words.contains(&lock.verdict),
-            Self::Flag(words) => words.iter().any(|flag| lock.has(*flag)),
+            Self::Flag(words) => words.iter().any(|flag| lock.has_flag(*flag)),
             Self::Format(words) => words.contains(&lock.format),
             Self::Confidence(words) => words.contains(&lock.confidence),
             Self::Attention => lock.needs_attention(),
-            Self::Owner(part) => lock.is_owned_by(part),
+            Self::Owner(part) => lock.matches_owner(part),
             Self::Key(name) if is_pattern(name) => {
                 glob::matches(name.as_bytes(), lock.key().as_bytes())
             }
             Self::Key(part) => contains(&lock.key().text(), part),
-            Self::Prefix(name) => lock.is_bundled(By::Prefix, name),
-            Self::Host(name) => lock.is_bundled(By::Owner, name),
-            Self::Node(name) => lock
-                .nodes
-                .iter()
-                .any(|node| node.answer.owner().is_some() && node.node.eq_ignore_ascii_case(name)),
-            Self::Held(than, ms) => than.compares(now.millis_since(lock.acquired_at), *ms),
-            Self::Lease(than, ms) => match lock.lease.expires_at() {
-                Some(end) => than.compares(end.millis_since(now), *ms),
-                None => *than == Than::Longer,
+            Self::Prefix(name) => lock.is_in_bucket(GroupBy::Prefix, name),
+            Self::Host(name) => lock.is_in_bucket(GroupBy::Owner, name),
+            Self::Node(name) => lock.nodes.iter().any(|node| {
+                node.observation.owner().is_some() && node.node.eq_ignore_ascii_case(name)
+            }),
+            Self::Held(comparison, ms) => {
+                comparison.matches(now.millis_since(lock.acquired_at), *ms)
+            }
+            Self::Lease(comparison, ms) => match lock.lease.expires_at() {
+                Some(end) => comparison.matches(end.millis_since(now), *ms),
+                // A lock without expiry has an infinite lease.
+                None => *comparison == Comparison::GreaterThan,
             },
             Self::NoLease => lock.lease.expires_at().is_none(),
         }
     }
 }
 
-impl Than {
-    fn compares(self, given: i64, ms: u64) -> bool {
+impl Comparison {
+    fn matches(self, actual_ms: i64, ms: u64) -> bool {
         let ms = i64::try_from(ms).unwrap_or(i64::MAX);
         match self {
-            Self::Longer => given > ms,
-            Self::Shorter => given < ms,
+            Self::GreaterThan => actual_ms > ms,
+            Self::LessThan => actual_ms < ms,
         }
     }
 }
 
-/// Whether a name stands for many.
+/// Whether the text contains a wildcard.
 fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?'])
 }

@@ -1,154 +1,169 @@
-//! Reads a search. What is wrong is told with its place and with what would be right.
+//! The parser of the search language. Errors have a position and a suggestion.
 
-use super::{Ask, Field, Search, Term, Than, is_pattern};
+use serde::{Deserialize, Serialize};
 
-/// A search that cannot be understood.
-#[derive(Clone, Debug, PartialEq, Eq)]
+use super::{Comparison, Predicate, SearchField, SearchQuery, SearchTerm, is_pattern};
+
+/// A syntax error in a search.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SearchError {
-    /// Where it goes wrong: so many characters stand before.
+    /// The position of the error: the number of characters before it.
     pub at: usize,
-    /// The part that is wrong.
+    /// The invalid part.
     pub part: String,
-    /// What is wrong with it.
-    pub wrong: Wrong,
+    /// What is wrong with the part.
+    pub kind: SearchErrorKind,
 }
 
-/// What is wrong with a part of a search.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wrong {
-    /// Nothing stands behind the field.
-    NoValue(Field),
-    /// The field has no such word.
-    NoSuchWord(Field),
-    /// It is no span of time.
-    NoSpan(Field),
-    /// The field is compared with `<` or `>`.
-    Compared(Field),
-    /// The field is not compared.
-    NotCompared(Field),
-    /// A quotation mark that opens and never closes.
-    NotClosed,
-    /// It has more bytes than [`Search::MAX_BYTES`].
+/// The kind of a syntax error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SearchErrorKind {
+    /// The field has no value.
+    MissingValue(SearchField),
+    /// The value is not one of the valid values of the field.
+    UnknownValue(SearchField),
+    /// The value is not a duration.
+    InvalidDuration(SearchField),
+    /// The field needs `<` or `>`.
+    ComparisonRequired(SearchField),
+    /// The field does not support `<` and `>`.
+    ComparisonNotAllowed(SearchField),
+    /// A quotation mark is not closed.
+    UnterminatedQuote,
+    /// The search is longer than [`SearchQuery::MAX_BYTES`].
     TooLong,
-    /// It has more terms than [`Search::MAX_TERMS`].
+    /// The search has more terms than [`SearchQuery::MAX_TERMS`].
     TooManyTerms,
 }
 
-impl std::str::FromStr for Search {
+impl std::str::FromStr for SearchQuery {
     type Err = SearchError;
 
     fn from_str(text: &str) -> Result<Self, SearchError> {
-        let mut reader = Reader { text, at: 0 };
+        let mut parser = Parser { text, at: 0 };
         let mut terms = Vec::new();
         if text.len() > Self::MAX_BYTES {
-            return Err(reader.error(within_bounds(text).len(), "", Wrong::TooLong));
+            return Err(parser.error(truncated(text).len(), "", SearchErrorKind::TooLong));
         }
         loop {
-            let from = reader.at;
-            let Some(term) = reader.term()? else {
+            let from = parser.at;
+            let Some(term) = parser.term()? else {
                 return Ok(Self { terms });
             };
             if terms.len() == Self::MAX_TERMS {
-                let part = text[from..reader.at].trim();
-                return Err(reader.error(reader.at - part.len(), part, Wrong::TooManyTerms));
+                let part = text[from..parser.at].trim();
+                return Err(parser.error(
+                    parser.at - part.len(),
+                    part,
+                    SearchErrorKind::TooManyTerms,
+                ));
             }
             terms.push(term);
         }
     }
 }
 
-impl Search {
-    /// The longest search, in bytes.
+impl SearchQuery {
+    /// The maximum length of a search in bytes.
     pub const MAX_BYTES: usize = 1_024;
-    /// The most terms of a search. Each of them is asked of every lock: without a bound, one search of 50 kB kept a
-    /// processor busy for half a minute where there were 100,000 locks.
+    /// The maximum number of terms. Every term is evaluated for every lock: without a limit, a
+    /// search of 50 kB took half a minute of CPU time with 100,000 locks.
     pub const MAX_TERMS: usize = 32;
 
-    /// What can be understood of a text that is still being written: a term that cannot narrows nothing, and neither does
-    /// what is beyond the bounds.
-    pub fn understood(text: &str) -> Self {
-        let text = within_bounds(text);
-        let mut reader = Reader { text, at: 0 };
+    /// Parses a search that the user is still typing. Invalid terms and everything beyond the
+    /// limits are ignored.
+    pub fn parse_lenient(text: &str) -> Self {
+        let text = truncated(text);
+        let mut parser = Parser { text, at: 0 };
         let mut terms = Vec::new();
         while terms.len() < Self::MAX_TERMS {
-            match reader.term() {
+            match parser.term() {
                 Ok(Some(term)) => terms.push(term),
                 Ok(None) => break,
-                Err(_) => reader.skip(|c| !c.is_whitespace()),
+                Err(_) => parser.skip(|c| !c.is_whitespace()),
             }
         }
         Self { terms }
     }
 }
 
-/// As much of a search as is read.
-fn within_bounds(text: &str) -> &str {
-    &text[..text.floor_char_boundary(Search::MAX_BYTES)]
+/// The part of a search within [`SearchQuery::MAX_BYTES`].
+fn truncated(text: &str) -> &str {
+    &text[..text.floor_char_boundary(SearchQuery::MAX_BYTES)]
 }
 
-struct Reader<'a> {
+struct Parser<'a> {
     text: &'a str,
-    /// Bytes that were read.
+    /// The position in bytes.
     at: usize,
 }
 
-/// A value as it was written: in quotation marks it means itself.
-enum Value {
+/// A value in the source text. Quoted values are literal.
+enum RawValue {
     Quoted(String),
     Bare(String),
 }
 
-impl Reader<'_> {
+impl Parser<'_> {
     fn rest(&self) -> &str {
         &self.text[self.at..]
     }
 
-    fn skip(&mut self, while_so: impl Fn(char) -> bool) {
+    fn skip(&mut self, predicate: impl Fn(char) -> bool) {
         let rest = self.rest();
-        self.at += rest.find(|c| !while_so(c)).unwrap_or(rest.len());
+        self.at += rest.find(|c| !predicate(c)).unwrap_or(rest.len());
     }
 
-    fn error(&self, from: usize, part: &str, wrong: Wrong) -> SearchError {
+    fn error(&self, from: usize, part: &str, kind: SearchErrorKind) -> SearchError {
         SearchError {
             at: self.text[..from].chars().count(),
             part: part.to_owned(),
-            wrong,
+            kind,
         }
     }
 
-    fn term(&mut self) -> Result<Option<Term>, SearchError> {
+    fn term(&mut self) -> Result<Option<SearchTerm>, SearchError> {
         self.skip(char::is_whitespace);
         if self.rest().is_empty() {
             return Ok(None);
         }
-        let mut behind = self.rest().chars();
-        let not = behind.next() == Some('-') && behind.next().is_some_and(|c| !c.is_whitespace());
-        self.at += usize::from(not);
-        let ask = match self.field() {
-            Some((field, by)) => self.asked(field, by)?,
+        let mut chars = self.rest().chars();
+        let is_negated =
+            chars.next() == Some('-') && chars.next().is_some_and(|c| !c.is_whitespace());
+        self.at += usize::from(is_negated);
+        let predicate = match self.field() {
+            Some((field, operator)) => self.predicate(field, operator)?,
             None => match self.value()? {
-                Value::Bare(word) if is_pattern(&word) && !word.starts_with('-') => Ask::Like(word),
-                Value::Bare(word) | Value::Quoted(word) => Ask::Text(word),
+                RawValue::Bare(word) if is_pattern(&word) && !word.starts_with('-') => {
+                    Predicate::Like(word)
+                }
+                RawValue::Bare(word) | RawValue::Quoted(word) => Predicate::Text(word),
             },
         };
-        Ok(Some(Term { not, ask }))
+        Ok(Some(SearchTerm {
+            is_negated,
+            predicate,
+        }))
     }
 
-    /// The field at this place, and what follows its name. Names of locks have colons: what is no field is a word.
-    fn field(&mut self) -> Option<(Field, char)> {
+    /// Parses a field name and its operator. An unknown name is part of a word, because lock names
+    /// contain colons.
+    fn field(&mut self) -> Option<(SearchField, char)> {
         let rest = self.rest();
         let end = rest.find(|c: char| !c.is_ascii_alphabetic())?;
-        let by = rest[end..].chars().next()?;
-        let field = Field::named(&rest[..end]).filter(|_| matches!(by, ':' | '<' | '>' | '='))?;
+        let operator = rest[end..].chars().next()?;
+        let field = SearchField::from_name(&rest[..end])
+            .filter(|_| matches!(operator, ':' | '<' | '>' | '='))?;
         self.at += end + 1;
-        Some((field, by))
+        Some((field, operator))
     }
 
-    fn value(&mut self) -> Result<Value, SearchError> {
+    fn value(&mut self) -> Result<RawValue, SearchError> {
         let from = self.at;
         if !self.rest().starts_with('"') {
             self.skip(|c| !c.is_whitespace());
-            return Ok(Value::Bare(self.text[from..self.at].to_owned()));
+            return Ok(RawValue::Bare(self.text[from..self.at].to_owned()));
         }
         let mut value = String::new();
         let mut is_escaped = false;
@@ -161,93 +176,99 @@ impl Reader<'_> {
                 '\\' => is_escaped = true,
                 '"' => {
                     self.at += at + 1;
-                    return Ok(Value::Quoted(value));
+                    return Ok(RawValue::Quoted(value));
                 }
                 c => value.push(c),
             }
         }
-        Err(self.error(from, self.rest(), Wrong::NotClosed))
+        Err(self.error(from, self.rest(), SearchErrorKind::UnterminatedQuote))
     }
 
-    fn asked(&mut self, field: Field, by: char) -> Result<Ask, SearchError> {
-        if by != ':' && by != '=' {
-            // `>=` means what `>` does: no span is met to the millisecond.
+    fn predicate(&mut self, field: SearchField, operator: char) -> Result<Predicate, SearchError> {
+        if operator != ':' && operator != '=' {
+            // `>=` is accepted as `>`: an exact match to the millisecond is not meaningful.
             self.skip(|c| c == '=');
         }
         let from = self.at;
         let value = self.value()?;
         let (text, is_bare) = match &value {
-            Value::Bare(text) => (text.as_str(), true),
-            Value::Quoted(text) => (text.as_str(), false),
+            RawValue::Bare(text) => (text.as_str(), true),
+            RawValue::Quoted(text) => (text.as_str(), false),
         };
-        let wrong = |reader: &Self, wrong| Err(reader.error(from, text, wrong));
-        let may_be_nothing = !is_bare && matches!(field, Field::Prefix | Field::Host);
-        if text.is_empty() && !may_be_nothing {
-            return wrong(self, Wrong::NoValue(field));
+        let fail = |parser: &Self, kind| Err(parser.error(from, text, kind));
+        let may_be_empty = !is_bare && matches!(field, SearchField::Prefix | SearchField::Host);
+        if text.is_empty() && !may_be_empty {
+            return fail(self, SearchErrorKind::MissingValue(field));
         }
-        let is_compared = matches!(by, '<' | '>');
+        let is_compared = matches!(operator, '<' | '>');
         match field {
-            Field::Lease if !is_compared && text.eq_ignore_ascii_case("none") => Ok(Ask::NoLease),
-            Field::Held | Field::Lease if !is_compared => wrong(self, Wrong::Compared(field)),
-            Field::Held | Field::Lease => {
-                let than = if by == '>' {
-                    Than::Longer
+            SearchField::Lease if !is_compared && text.eq_ignore_ascii_case("none") => {
+                Ok(Predicate::NoLease)
+            }
+            SearchField::Held | SearchField::Lease if !is_compared => {
+                fail(self, SearchErrorKind::ComparisonRequired(field))
+            }
+            SearchField::Held | SearchField::Lease => {
+                let comparison = if operator == '>' {
+                    Comparison::GreaterThan
                 } else {
-                    Than::Shorter
+                    Comparison::LessThan
                 };
-                match (span_ms(text), field) {
-                    (Some(ms), Field::Held) => Ok(Ask::Held(than, ms)),
-                    (Some(ms), _) => Ok(Ask::Lease(than, ms)),
-                    (None, _) => wrong(self, Wrong::NoSpan(field)),
+                match (parse_duration_ms(text), field) {
+                    (Some(ms), SearchField::Held) => Ok(Predicate::Held(comparison, ms)),
+                    (Some(ms), _) => Ok(Predicate::Lease(comparison, ms)),
+                    (None, _) => fail(self, SearchErrorKind::InvalidDuration(field)),
                 }
             }
-            _ if is_compared => wrong(self, Wrong::NotCompared(field)),
-            Field::Owner => Ok(Ask::Owner(text.to_owned())),
-            Field::Key => Ok(Ask::Key(text.to_owned())),
-            Field::Prefix => Ok(Ask::Prefix(text.to_owned())),
-            Field::Host => Ok(Ask::Host(text.to_owned())),
-            Field::Node => Ok(Ask::Node(text.to_owned())),
-            Field::Group if !is_bare => Ok(Ask::Group(vec![text.to_owned()])),
-            Field::Group => self
-                .each(from, text, field, |word| Some(word.to_owned()))
-                .map(Ask::Group),
-            Field::Verdict => self
-                .each(from, text, field, |word| word.parse().ok())
-                .map(Ask::Verdict),
-            Field::Flag => self
-                .each(from, text, field, |word| word.parse().ok())
-                .map(Ask::Flag),
-            Field::Format => self
-                .each(from, text, field, |word| word.parse().ok())
-                .map(Ask::Format),
-            Field::Confidence => self
-                .each(from, text, field, |word| word.parse().ok())
-                .map(Ask::Confidence),
-            Field::Is => {
-                let is_it = |word: &str| (word == "attention").then_some(Ask::Attention);
-                let words = self.each(from, text, field, is_it)?;
-                Ok(words.into_iter().next().unwrap_or(Ask::Attention))
+            _ if is_compared => fail(self, SearchErrorKind::ComparisonNotAllowed(field)),
+            SearchField::Owner => Ok(Predicate::Owner(text.to_owned())),
+            SearchField::Key => Ok(Predicate::Key(text.to_owned())),
+            SearchField::Prefix => Ok(Predicate::Prefix(text.to_owned())),
+            SearchField::Host => Ok(Predicate::Host(text.to_owned())),
+            SearchField::Node => Ok(Predicate::Node(text.to_owned())),
+            SearchField::Group if !is_bare => Ok(Predicate::Group(vec![text.to_owned()])),
+            SearchField::Group => self
+                .parse_list(from, text, field, |word| Some(word.to_owned()))
+                .map(Predicate::Group),
+            SearchField::Verdict => self
+                .parse_list(from, text, field, |word| word.parse().ok())
+                .map(Predicate::Verdict),
+            SearchField::Flag => self
+                .parse_list(from, text, field, |word| word.parse().ok())
+                .map(Predicate::Flag),
+            SearchField::Format => self
+                .parse_list(from, text, field, |word| word.parse().ok())
+                .map(Predicate::Format),
+            SearchField::Confidence => self
+                .parse_list(from, text, field, |word| word.parse().ok())
+                .map(Predicate::Confidence),
+            SearchField::Is => {
+                let is_it = |word: &str| (word == "attention").then_some(Predicate::Attention);
+                let words = self.parse_list(from, text, field, is_it)?;
+                Ok(words.into_iter().next().unwrap_or(Predicate::Attention))
             }
         }
     }
 
-    /// One word or several with commas between them: any of them will do.
-    fn each<T>(
+    /// Parses a comma-separated list of values.
+    fn parse_list<T>(
         &self,
         from: usize,
         text: &str,
-        field: Field,
+        field: SearchField,
         read: impl Fn(&str) -> Option<T>,
     ) -> Result<Vec<T>, SearchError> {
         let mut at = from;
         let mut all = Vec::new();
         for word in text.split(',') {
             if word.is_empty() {
-                return Err(self.error(at, word, Wrong::NoValue(field)));
+                return Err(self.error(at, word, SearchErrorKind::MissingValue(field)));
             }
-            // Group names keep their case.
+            // The original case is tried first, because group names are case-sensitive.
             let known = read(word).or_else(|| read(&word.to_ascii_lowercase()));
-            all.push(known.ok_or_else(|| self.error(at, word, Wrong::NoSuchWord(field)))?);
+            all.push(
+                known.ok_or_else(|| self.error(at, word, SearchErrorKind::UnknownValue(field)))?,
+            );
             at += word.len() + 1;
         }
         Ok(all)
@@ -255,7 +276,7 @@ impl Reader<'_> {
 }
 
 /// `10m`, `1h30m`, `250ms`; a bare number means seconds.
-fn span_ms(text: &str) -> Option<u64> {
+fn parse_duration_ms(text: &str) -> Option<u64> {
     let mut rest = text;
     let mut sum = 0_u64;
     while !rest.is_empty() {

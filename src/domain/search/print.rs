@@ -1,10 +1,12 @@
-//! Writes a search the way it is read, and says what is wrong with one that cannot be.
+//! Formats searches and their errors.
 
 use std::fmt::{self, Display, Formatter};
 
-use super::{Ask, Field, Search, SearchError, Term, Than, Wrong};
+use super::{
+    Comparison, Predicate, SearchError, SearchErrorKind, SearchField, SearchQuery, SearchTerm,
+};
 
-impl Display for Search {
+impl Display for SearchQuery {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         for (nth, term) in self.terms.iter().enumerate() {
             if nth > 0 {
@@ -16,40 +18,46 @@ impl Display for Search {
     }
 }
 
-impl Display for Term {
+impl Display for SearchTerm {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        if self.not {
+        if self.is_negated {
             f.write_str("-")?;
         }
-        self.ask.fmt(f)
+        self.predicate.fmt(f)
     }
 }
 
-impl Display for Ask {
+impl Display for Predicate {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let of = |field: Field, value: String| format!("{}:{value}", field.name());
+        let of = |field: SearchField, value: String| format!("{}:{value}", field.name());
         let text = match self {
             Self::Text(text) if is_plain(text) => text.clone(),
             Self::Text(text) => quoted(text),
             Self::Like(pattern) => pattern.clone(),
             Self::Group(names) => match names.as_slice() {
-                [name] if name.contains(',') => of(Field::Group, quoted(name)),
-                [name] => of(Field::Group, value(name)),
-                names => of(Field::Group, names.join(",")),
+                [name] if name.contains(',') => of(SearchField::Group, quoted(name)),
+                [name] => of(SearchField::Group, value(name)),
+                names => of(SearchField::Group, names.join(",")),
             },
-            Self::Verdict(words) => of(Field::Verdict, list(words, |word| word.slug())),
-            Self::Flag(words) => of(Field::Flag, list(words, |word| word.slug())),
-            Self::Format(words) => of(Field::Format, list(words, |word| word.slug())),
-            Self::Confidence(words) => of(Field::Confidence, list(words, |word| word.slug())),
-            Self::Attention => of(Field::Is, "attention".to_owned()),
-            Self::Owner(part) => of(Field::Owner, value(part)),
-            Self::Key(name) => of(Field::Key, value(name)),
-            Self::Prefix(name) => of(Field::Prefix, value(name)),
-            Self::Host(name) => of(Field::Host, value(name)),
-            Self::Node(name) => of(Field::Node, value(name)),
-            Self::Held(than, ms) => format!("held{}{}", sign(*than), span(*ms)),
-            Self::Lease(than, ms) => format!("lease{}{}", sign(*than), span(*ms)),
-            Self::NoLease => of(Field::Lease, "none".to_owned()),
+            Self::Verdict(values) => of(SearchField::Verdict, list(values, |word| word.slug())),
+            Self::Flag(values) => of(SearchField::Flag, list(values, |word| word.slug())),
+            Self::Format(values) => of(SearchField::Format, list(values, |word| word.slug())),
+            Self::Confidence(values) => {
+                of(SearchField::Confidence, list(values, |word| word.slug()))
+            }
+            Self::Attention => of(SearchField::Is, "attention".to_owned()),
+            Self::Owner(part) => of(SearchField::Owner, value(part)),
+            Self::Key(name) => of(SearchField::Key, value(name)),
+            Self::Prefix(name) => of(SearchField::Prefix, value(name)),
+            Self::Host(name) => of(SearchField::Host, value(name)),
+            Self::Node(name) => of(SearchField::Node, value(name)),
+            Self::Held(comparison, ms) => {
+                format!("held{}{}", operator(*comparison), format_duration(*ms))
+            }
+            Self::Lease(comparison, ms) => {
+                format!("lease{}{}", operator(*comparison), format_duration(*ms))
+            }
+            Self::NoLease => of(SearchField::Lease, "none".to_owned()),
         };
         f.write_str(&text)
     }
@@ -57,51 +65,51 @@ impl Display for Ask {
 
 impl Display for SearchError {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Self { at, part, wrong } = self;
-        let place = at + 1;
-        match wrong {
-            Wrong::NoValue(field) => write!(
+        let Self { at, part, kind } = self;
+        let position = at + 1;
+        match kind {
+            SearchErrorKind::MissingValue(field) => write!(
                 f,
-                "at character {place}: nothing stands behind `{}`; write `{}`",
+                "at character {position}: `{}` has no value; write `{}`",
                 field.name(),
                 field.example()
             ),
-            Wrong::NoSuchWord(field) => write!(
+            SearchErrorKind::UnknownValue(field) => write!(
                 f,
-                "at character {place}: `{part}` is no {}; it is one of {}",
+                "at character {position}: `{part}` is not a valid {}; use one of {}",
                 field.name(),
-                field.words().join(", ")
+                field.values().join(", ")
             ),
-            Wrong::NoSpan(field) => write!(
+            SearchErrorKind::InvalidDuration(field) => write!(
                 f,
-                "at character {place}: `{part}` is no span of time; write `{}`, with ms, s, m, h or d",
+                "at character {position}: `{part}` is not a duration; write `{}`, with the unit ms, s, m, h or d",
                 field.example()
             ),
-            Wrong::Compared(field) => write!(
+            SearchErrorKind::ComparisonRequired(field) => write!(
                 f,
-                "at character {place}: `{}` is compared; write `{}`",
-                field.name(),
-                field.example()
-            ),
-            Wrong::NotCompared(field) => write!(
-                f,
-                "at character {place}: `{}` is not compared; write `{}`",
+                "at character {position}: `{}` needs `<` or `>`; write `{}`",
                 field.name(),
                 field.example()
             ),
-            Wrong::NotClosed => write!(
+            SearchErrorKind::ComparisonNotAllowed(field) => write!(
                 f,
-                "at character {place}: a quotation mark opens here and is not closed"
+                "at character {position}: `{}` does not support `<` and `>`; write `{}`",
+                field.name(),
+                field.example()
             ),
-            Wrong::TooLong => write!(
+            SearchErrorKind::UnterminatedQuote => write!(
                 f,
-                "it is longer than {} bytes; search for less",
-                Search::MAX_BYTES
+                "at character {position}: the quotation mark is not closed"
             ),
-            Wrong::TooManyTerms => write!(
+            SearchErrorKind::TooLong => write!(
                 f,
-                "at character {place}: `{part}` is one too many; a search has at most {} terms",
-                Search::MAX_TERMS
+                "the search is longer than {} bytes; shorten it",
+                SearchQuery::MAX_BYTES
+            ),
+            SearchErrorKind::TooManyTerms => write!(
+                f,
+                "at character {position}: `{part}` exceeds the maximum of {} terms",
+                SearchQuery::MAX_TERMS
             ),
         }
     }
@@ -109,17 +117,17 @@ impl Display for SearchError {
 
 impl std::error::Error for SearchError {}
 
-fn list<T: Copy>(words: &[T], slug: fn(T) -> &'static str) -> String {
-    let words: Vec<&str> = words.iter().map(|word| slug(*word)).collect();
-    words.join(",")
+fn list<T: Copy>(values: &[T], slug: fn(T) -> &'static str) -> String {
+    let values: Vec<&str> = values.iter().map(|word| slug(*word)).collect();
+    values.join(",")
 }
 
-/// Whether a word is read as itself.
+/// Whether the parser reads the word as plain text, without quotation marks.
 fn is_plain(text: &str) -> bool {
     let bare =
         !text.is_empty() && !text.starts_with(['-', '"']) && !text.contains(char::is_whitespace);
     let end = text.find(|c: char| !c.is_ascii_alphabetic());
-    let is_field = end.is_some_and(|end| Field::named(&text[..end]).is_some());
+    let is_field = end.is_some_and(|end| SearchField::from_name(&text[..end]).is_some());
     bare && !is_field && !super::is_pattern(text)
 }
 
@@ -132,14 +140,14 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-fn sign(than: Than) -> char {
-    match than {
-        Than::Longer => '>',
-        Than::Shorter => '<',
+fn operator(comparison: Comparison) -> char {
+    match comparison {
+        Comparison::GreaterThan => '>',
+        Comparison::LessThan => '<',
     }
 }
 
-fn span(ms: u64) -> String {
+fn format_duration(ms: u64) -> String {
     let units = [
         (86_400_000, "d"),
         (3_600_000, "h"),

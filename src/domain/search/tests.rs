@@ -1,4 +1,4 @@
-//! What a search lets through, and what is said of one that is wrong.
+//! Tests of the search language.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -13,7 +13,7 @@ fn lock() -> Lock {
         "group": "orders", "key": "lock:invoice:1842", "format": "redisson", "confidence": "sure", "mode": "exclusive",
         "verdict": "held", "flags": ["at-risk"], "owner": owner, "owners": [owner],
         "expires_at": NOW.plus_millis(4_000), "lease_ms": 4_000, "acquired_at": NOW.plus_millis(-660_000),
-        "acquired_at_is": "first-seen", "observed_at": NOW,
+        "acquired_at_source": "first-seen", "observed_at": NOW,
         "nodes": [
             {"node": "a", "outcome": "holds", "owner": owner, "lease_ms": 4_000, "expires_at": NOW.plus_millis(4_000)},
             {"node": "b", "outcome": "absent"},
@@ -23,13 +23,13 @@ fn lock() -> Lock {
     .unwrap()
 }
 
-fn read(text: &str) -> Search {
+fn parse(text: &str) -> SearchQuery {
     text.parse().unwrap()
 }
 
 #[test]
 fn every_term_must_hold() {
-    for (text, admits) in [
+    for (text, matches) in [
         ("", true),
         ("group:orders verdict:held", true),
         ("group:ord*", true),
@@ -74,53 +74,50 @@ fn every_term_must_hold() {
         ("-invoice", false),
         ("nonsense:held", false),
     ] {
-        assert_eq!(read(text).admits(&lock(), NOW), admits, "{text}");
+        assert_eq!(parse(text).matches(&lock(), NOW), matches, "{text}");
     }
 }
 
 #[test]
-fn an_error_points_at_the_place_and_says_what_would_be_right() {
-    for (text, told) in [
+fn an_error_has_a_position_and_a_suggestion() {
+    for (text, expected) in [
         (
             "é verdict:fre",
-            "at character 11: `fre` is no verdict; it is one of held, partial, split, unknown",
+            "at character 11: `fre` is not a valid verdict; use one of held, partial, split, unknown",
         ),
         (
             "verdict:held,fre",
-            "at character 14: `fre` is no verdict; it is one of held, partial, split, unknown",
+            "at character 14: `fre` is not a valid verdict; use one of held, partial, split, unknown",
         ),
         (
             "group:",
-            "at character 7: nothing stands behind `group`; write `group:orders`",
+            "at character 7: `group` has no value; write `group:orders`",
         ),
         (
             "flag:split,",
-            "at character 12: nothing stands behind `flag`; write `flag:at-risk`",
+            "at character 12: `flag` has no value; write `flag:at-risk`",
         ),
         (
             "held>soon",
-            "at character 6: `soon` is no span of time; write `held>10m`, with ms, s, m, h or d",
+            "at character 6: `soon` is not a duration; write `held>10m`, with the unit ms, s, m, h or d",
         ),
         (
             "lease:5s",
-            "at character 7: `lease` is compared; write `lease<5s`",
+            "at character 7: `lease` needs `<` or `>`; write `lease<5s`",
         ),
         (
             "group>5",
-            "at character 7: `group` is not compared; write `group:orders`",
+            "at character 7: `group` does not support `<` and `>`; write `group:orders`",
         ),
-        (
-            "a \"b",
-            "at character 3: a quotation mark opens here and is not closed",
-        ),
+        ("a \"b", "at character 3: the quotation mark is not closed"),
     ] {
-        let error = text.parse::<Search>().unwrap_err();
-        assert_eq!(error.to_string(), told, "{text}");
+        let error = text.parse::<SearchQuery>().unwrap_err();
+        assert_eq!(error.to_string(), expected, "{text}");
     }
 }
 
 #[test]
-fn what_is_written_is_what_was_read() {
+fn a_search_is_formatted_as_it_was_parsed() {
     for (text, printed) in [
         ("  GROUP:orders   held>600s ", "group:orders held>10m"),
         ("held<90s", "held<90s"),
@@ -130,68 +127,72 @@ fn what_is_written_is_what_was_read() {
         ("\"a\"b", "a b"),
         ("--x", "-\"-x\""),
     ] {
-        assert_eq!(read(text).to_string(), printed, "{text}");
+        assert_eq!(parse(text).to_string(), printed, "{text}");
     }
-    assert_eq!(read("a group:b c").without(1).to_string(), "a c");
-    let text = Ask::Text("verdict:x*".to_owned());
-    let search = Search::default().with(text);
+    assert_eq!(parse("a group:b c").without_term(1).to_string(), "a c");
+    let text = Predicate::Text("verdict:x*".to_owned());
+    let search = SearchQuery::default().with_term(text);
     assert_eq!(search.to_string(), "\"verdict:x*\"");
 }
 
 #[test]
-fn what_is_still_being_written_narrows_nothing() {
-    for (text, understood) in [
+fn incomplete_terms_are_ignored() {
+    for (text, expected) in [
         ("group:orders verdict:fre x", "group:orders x"),
         ("verdict:", ""),
         ("a \"b c", "a c"),
         ("lease:5s held>10m", "held>10m"),
     ] {
-        assert_eq!(Search::understood(text).to_string(), understood, "{text}");
+        assert_eq!(
+            SearchQuery::parse_lenient(text).to_string(),
+            expected,
+            "{text}"
+        );
     }
 }
 
-fn offers(text: &str) -> Vec<String> {
-    let known = Known {
+fn suggestions(text: &str) -> Vec<String> {
+    let known = CompletionSource {
         groups: vec!["orders".into(), "my jobs".into()],
         nodes: vec!["a".into()],
         formats: vec!["redisson".into()],
         owners: vec!["web-3".into()],
     };
-    complete(text, text.len(), &known).offers
+    complete(text, text.len(), &known).suggestions
 }
 
 #[test]
-fn a_word_is_completed_by_fields_and_by_what_was_seen() {
-    assert_eq!(offers("ver"), ["verdict:"]);
-    assert_eq!(offers("a -ver"), ["-verdict:"]);
-    assert_eq!(offers("verdict:s"), ["verdict:split"]);
-    assert_eq!(offers("verdict:held,sp"), ["verdict:held,split"]);
-    assert_eq!(offers("group:"), ["group:orders", "group:\"my jobs\""]);
-    assert_eq!(offers("reds"), [""; 0]);
-    assert_eq!(offers("redi"), ["format:redisson"]);
-    assert_eq!(offers("spl"), ["verdict:split", "flag:split"]);
-    assert_eq!(offers("lock:inv"), [""; 0]);
-    assert_eq!(offers("\"gro"), [""; 0]);
-    assert_eq!(offers("x ").len(), MOST_SHOWN);
+fn a_word_is_completed_with_fields_and_observed_names() {
+    assert_eq!(suggestions("ver"), ["verdict:"]);
+    assert_eq!(suggestions("a -ver"), ["-verdict:"]);
+    assert_eq!(suggestions("verdict:s"), ["verdict:split"]);
+    assert_eq!(suggestions("verdict:held,sp"), ["verdict:held,split"]);
+    assert_eq!(suggestions("group:"), ["group:orders", "group:\"my jobs\""]);
+    assert_eq!(suggestions("reds"), [""; 0]);
+    assert_eq!(suggestions("redi"), ["format:redisson"]);
+    assert_eq!(suggestions("spl"), ["verdict:split", "flag:split"]);
+    assert_eq!(suggestions("lock:inv"), [""; 0]);
+    assert_eq!(suggestions("\"gro"), [""; 0]);
+    assert_eq!(suggestions("x ").len(), MAX_SUGGESTIONS);
     let text = "a ver b";
-    let completion = complete(text, 5, &Known::default());
+    let completion = complete(text, 5, &CompletionSource::default());
     assert_eq!(
-        completion.take(text, "verdict:"),
+        completion.apply(text, "verdict:"),
         ("a verdict:b".into(), 10)
     );
     assert_eq!(
-        completion.take(text, "is:attention"),
+        completion.apply(text, "is:attention"),
         ("a is:attention b".into(), 15)
     );
 }
 
-const MOST_SHOWN: usize = 8;
+const MAX_SUGGESTIONS: usize = 8;
 
 proptest! {
     #[test]
-    fn nothing_that_is_typed_breaks_it(text in "\\PC{0,40}", cursor in 0..50_usize) {
-        let _ = text.parse::<Search>();
-        let _ = complete(&text, cursor, &Known::default());
+    fn no_input_panics(text in "\\PC{0,40}", cursor in 0..50_usize) {
+        let _ = text.parse::<SearchQuery>();
+        let _ = complete(&text, cursor, &CompletionSource::default());
     }
 
     #[test]
@@ -201,9 +202,9 @@ proptest! {
             Just("\"x \\\" y\"".to_owned()), Just("flag:split,at-risk".to_owned()), "[-\"a-z:*,<> \\\\]{0,8}", "\\PC{0,6}",
         ], 0..6)) {
         let text = words.join(" ");
-        if let Ok(search) = text.parse::<Search>() {
+        if let Ok(search) = text.parse::<SearchQuery>() {
             let printed = search.to_string();
-            prop_assert_eq!(printed.parse::<Search>(), Ok(search), "{}", printed);
+            prop_assert_eq!(printed.parse::<SearchQuery>(), Ok(search), "{}", printed);
         }
     }
 }

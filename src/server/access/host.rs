@@ -1,15 +1,16 @@
-//! Under which name a browser reached the console, and over what.
+//! Checks of the `Host` header and of headers that proxies add.
 //!
-//! Where nobody needs to sign in, the address is the wall. A page of somebody else's can get past it: it has its own
-//! name resolve to the console's address ("DNS rebinding"), and then its scripts are of the same origin as the console. They
-//! cannot do so with an address or with `localhost`, so only these are answered then, and the names that the operator lists.
+//! Without authentication, access is limited only by the network. A page of another site can bypass
+//! that with DNS rebinding: its host name resolves to the console's address, which makes its
+//! scripts same-origin. This does not work with an IP address or `localhost`, so only those and the
+//! names in `allowed_hosts` are accepted.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use axum::http::{HeaderMap, header};
 
-/// Headers that reverse proxies add, and browsers do not send.
-const OF_PROXIES: [&str; 8] = [
+/// Headers that reverse proxies add and browsers do not send.
+const PROXY_HEADERS: [&str; 8] = [
     "forwarded",
     "via",
     "x-forwarded-for",
@@ -20,44 +21,45 @@ const OF_PROXIES: [&str; 8] = [
     "x-real-ip",
 ];
 
-/// Whether the request was sent to an address, to this machine by name, or to one of these names; not to a name that somebody
-/// else may have given.
-pub fn is_known(headers: &HeaderMap, hosts: &[String]) -> bool {
-    let mut sent_to = headers.get_all(header::HOST).iter();
-    match (sent_to.next(), sent_to.next()) {
-        // No browser leaves it out.
+/// Whether `Host` is an IP address, a name of this machine, or one of these names.
+pub fn is_allowed(headers: &HeaderMap, hosts: &[String]) -> bool {
+    let mut host_values = headers.get_all(header::HOST).iter();
+    match (host_values.next(), host_values.next()) {
+        // Browsers always send `Host`, so this is not DNS rebinding.
         (None, _) => true,
-        (Some(host), None) => host.to_str().is_ok_and(|host| is_known_host(host, hosts)),
+        (Some(host), None) => host.to_str().is_ok_and(|host| is_allowed_name(host, hosts)),
         (Some(_), Some(_)) => false,
     }
 }
 
-/// The header that shows that a reverse proxy passed the request on.
+/// The first header that shows that the request came through a reverse proxy.
 pub fn proxy_header(headers: &HeaderMap) -> Option<&'static str> {
-    let mut names = OF_PROXIES.into_iter();
+    let mut names = PROXY_HEADERS.into_iter();
     names.find(|name| headers.contains_key(*name))
 }
 
-fn is_known_host(host: &str, hosts: &[String]) -> bool {
+fn is_allowed_name(host: &str, hosts: &[String]) -> bool {
     if let Some(rest) = host.strip_prefix('[') {
         return rest
             .split_once(']')
             .is_some_and(|(address, _port)| address.parse::<Ipv6Addr>().is_ok());
     }
     let name = host.split_once(':').map_or(host, |(name, _port)| name);
+    // A trailing dot denotes the same host name.
     let name = name.strip_suffix('.').unwrap_or(name);
     let name = name.to_ascii_lowercase();
     name == "localhost"
+        // RFC 6761 reserves these names for the loopback interface.
         || name.ends_with(".localhost")
         || name.parse::<Ipv4Addr>().is_ok()
         || hosts.contains(&name)
 }
 
-/// Whether a proxy says that the browser reached it over `https`. Where proxies are listed, others' word was taken out before;
-/// where none are, believing it harms nobody but who says it.
+/// Whether `X-Forwarded-Proto` is `https`. If trusted proxies are configured, the header was
+/// removed from requests of others; if not, a client that forges it only harms itself.
 pub fn is_https(headers: &HeaderMap) -> bool {
-    let said = headers.get("x-forwarded-proto");
-    said.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"https"))
+    let proto = headers.get("x-forwarded-proto");
+    proto.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"https"))
 }
 
 #[cfg(test)]
@@ -65,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_addresses_this_machine_and_listed_names_are_known() {
+    fn only_addresses_localhost_and_listed_names_are_allowed() {
         let hosts = ["locks.example.org".to_owned()];
         for (host, is_known) in [
             ("locks.example.org", true),
@@ -91,7 +93,7 @@ mod tests {
             ("[::1", false),
             ("", false),
         ] {
-            assert_eq!(is_known_host(host, &hosts), is_known, "{host}");
+            assert_eq!(is_allowed_name(host, &hosts), is_known, "{host}");
         }
     }
 }

@@ -1,21 +1,21 @@
-//! Access: the one place where a request becomes a person or a program with rights.
+//! Authentication and authorization: resolves a request to a principal with a role and permissions.
 
-mod actor;
-mod comers;
+mod auth_metrics;
 mod cookie;
-mod entering;
 pub mod forwarded;
 mod host;
 pub mod oidc;
+mod oidc_subject;
 pub mod password;
-mod people;
+mod principal;
 mod request_id;
+mod revalidation;
 mod secret;
 mod sessions;
-mod staying;
-mod subject;
+mod sign_in;
 mod throttle;
 pub mod tokens;
+mod users;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -28,284 +28,318 @@ use parking_lot::RwLock;
 use prometheus::core::Collector;
 use tokio::sync::watch;
 
-pub use actor::{Actor, Via, Who};
-pub use entering::SignedIn;
-pub use forwarded::Origin;
+pub use forwarded::ClientAddress;
+pub use principal::{AuthMethod, Identity, Principal};
 pub use request_id::RequestId;
+pub use sign_in::SignInCookies;
 
-use self::comers::{Comers, Way};
-use self::cookie::Which;
-use self::forwarded::Proxies;
-use self::oidc::Oidc;
-use self::password::Passwords;
-use self::people::People;
+use self::auth_metrics::{AuthMetrics, SignInMethod};
+use self::cookie::CookieKind;
+use self::forwarded::TrustedProxies;
+use self::oidc::OidcSignIn;
+use self::password::PasswordVerifier;
 pub use self::secret::SecretDigest;
 use self::sessions::{SessionKey, Sessions};
-use self::throttle::Throttle;
-use self::tokens::Tokens;
-use super::audit::Audit;
+use self::throttle::SignInThrottle;
+use self::tokens::ApiTokens;
+use self::users::UserDirectory;
+use super::audit::AuditLog;
 use super::clock::Clock;
 use super::config::AccessConfig;
 use super::storage::Storage;
+use crate::domain::operation_error::{AuthenticationError, DenialReason};
 use crate::domain::role::Role;
-use crate::domain::{Came, Fault, Me};
+use crate::domain::{CurrentUser, OperationError, SessionKind};
 
-/// Who may come in, and who is in.
-pub struct Access {
+/// Authenticates requests and manages sessions.
+pub struct AccessControl {
     clock: Clock,
-    audit: Audit,
-    known: ArcSwap<Known>,
-    /// Rises whenever another configuration holds.
-    edition: watch::Sender<u64>,
-    /// Of those who need not, also others than this machine's own are let in.
-    to_anyone: bool,
-    https: Option<bool>,
-    /// Where the console listens.
+    audit: AuditLog,
+    settings: ArcSwap<AccessSettings>,
+    /// Incremented when the configuration is replaced, so that waiting requests revalidate.
+    config_version: watch::Sender<u64>,
+    /// `insecure_no_auth`: without authentication, also requests from other machines are accepted.
+    insecure_no_auth: bool,
+    secure_cookies: Option<bool>,
+    /// The address that the console listens on.
     listen: IpAddr,
-    /// Why what the configuration says now does not hold.
-    trouble: RwLock<Option<String>>,
+    /// Why the last configuration reload failed.
+    config_error: RwLock<Option<String>>,
     sessions: Sessions,
-    throttle: Throttle,
-    passwords: Passwords,
-    comers: Comers,
+    throttle: SignInThrottle,
+    passwords: PasswordVerifier,
+    metrics: AuthMetrics,
 }
 
-/// Whom the configuration names.
-struct Known {
-    /// Nobody: nobody needs to sign in.
-    is_open: bool,
-    /// What lets them in crosses a network unencrypted.
-    is_in_clear: bool,
-    /// Then, the names under which the console answers beside addresses and `localhost`.
-    hosts: Vec<String>,
-    proxies: Proxies,
-    people: People,
-    tokens: Tokens,
-    oidc: Option<Oidc>,
+/// The `[sign_in]` part of the configuration, prepared for lookups.
+struct AccessSettings {
+    /// No user, token, auth proxy or provider is configured: requests are not authenticated.
+    is_auth_disabled: bool,
+    /// Credentials are sent over a network without TLS.
+    exposes_credentials: bool,
+    /// Without authentication: host names that are accepted besides IP addresses and `localhost`.
+    allowed_hosts: Vec<String>,
+    proxies: TrustedProxies,
+    users: UserDirectory,
+    tokens: ApiTokens,
+    oidc: Option<OidcSignIn>,
 }
 
-impl Known {
-    /// As this configuration says, which takes the place of another.
-    fn of(config: &AccessConfig, listen: IpAddr, before: Option<&Self>) -> Self {
-        let provider = before.and_then(|before| before.oidc.as_ref());
+impl AccessSettings {
+    /// Prepares the settings. Reuses the discovered metadata of an unchanged provider in `previous`.
+    fn from_config(config: &AccessConfig, listen: IpAddr, previous: Option<&Self>) -> Self {
+        let provider = previous.and_then(|previous| previous.oidc.as_ref());
         Self {
-            is_open: config.is_open(),
-            is_in_clear: config.is_in_clear_at(listen),
-            hosts: config.hosts.clone(),
-            proxies: Proxies::new(&config.proxies),
-            people: People::of(config),
-            tokens: Tokens::of(&config.tokens),
+            is_auth_disabled: config.is_auth_disabled(),
+            exposes_credentials: config.exposes_credentials_on(listen),
+            allowed_hosts: config.allowed_hosts.clone(),
+            proxies: TrustedProxies::new(&config.trusted_proxies),
+            users: UserDirectory::from_config(config),
+            tokens: ApiTokens::from_config(&config.tokens),
             oidc: config
                 .oidc
                 .as_ref()
-                .and_then(|config| Oidc::of(config, provider)),
+                .and_then(|config| OidcSignIn::from_config(config, provider)),
         }
     }
 
-    /// Whose session it is, if what let them in then does so by now.
-    fn signed_in(&self, person: &str, session: &SessionKey) -> Option<Arc<Who>> {
-        let with_password = self.people.signed_in(person, session.stamp());
+    /// The identity behind a session, if the credential that it was created with is still valid.
+    fn session_identity(&self, session_user: &str, session: &SessionKey) -> Option<Arc<Identity>> {
+        let with_password = self
+            .users
+            .session_identity(session_user, session.credential_version());
         let provider = self.oidc.as_ref();
-        with_password.or_else(|| provider?.signed_in(person, session.stamp()))
+        with_password
+            .or_else(|| provider?.session_identity(session_user, session.credential_version()))
     }
 }
 
-impl Access {
-    /// As the configuration says, at the address where the console listens, together with all consoles that share its storage.
+impl AccessControl {
+    /// Creates the access control for a console that listens on this address. Sessions and failed
+    /// attempts are shared between all instances on the same database.
     pub fn new(
         config: &AccessConfig,
         listen: IpAddr,
         storage: &Storage,
         clock: Clock,
-        audit: Audit,
+        audit: AuditLog,
     ) -> Self {
         Self {
             clock,
             audit,
-            known: ArcSwap::from_pointee(Known::of(config, listen, None)),
-            edition: watch::Sender::new(0),
-            to_anyone: config.anyone_on_the_network,
-            https: config.https,
+            settings: ArcSwap::from_pointee(AccessSettings::from_config(config, listen, None)),
+            config_version: watch::Sender::new(0),
+            insecure_no_auth: config.insecure_no_auth,
+            secure_cookies: config.secure_cookies,
             listen,
-            trouble: RwLock::default(),
-            passwords: Passwords::default(),
+            config_error: RwLock::default(),
+            passwords: PasswordVerifier::default(),
             sessions: Sessions::new(config.sessions, storage.clone()),
-            throttle: Throttle::new(storage),
-            comers: Comers::default(),
+            throttle: SignInThrottle::new(storage),
+            metrics: AuthMetrics::default(),
         }
     }
 
-    /// Whether nobody needs to sign in.
-    pub fn is_open(&self) -> bool {
-        self.known().is_open
+    /// Whether requests are accepted without authentication.
+    pub fn is_auth_disabled(&self) -> bool {
+        self.settings().is_auth_disabled
     }
 
-    /// Takes over whom the configuration names by now. Whom something let in that is another by now is out.
-    pub fn replace(&self, config: &AccessConfig) {
-        let known = Arc::new(Known::of(config, self.listen, Some(&self.known())));
-        self.known.store(known);
-        self.edition.send_modify(|edition| *edition += 1);
+    /// Applies a reloaded configuration. Sessions, tokens and identities that it no longer contains
+    /// are rejected from now on.
+    pub fn replace_config(&self, config: &AccessConfig) {
+        let settings = Arc::new(AccessSettings::from_config(
+            config,
+            self.listen,
+            Some(&self.settings()),
+        ));
+        self.settings.store(settings);
+        // After the store, so that revalidation sees the new settings.
+        self.config_version.send_modify(|version| *version += 1);
     }
 
-    /// The configuration was read again, and what it says does not hold for this reason; or it does.
-    pub fn note_trouble(&self, trouble: Option<String>) {
-        *self.trouble.write() = trouble;
+    /// Records whether the last configuration reload failed, and why.
+    pub fn set_config_error(&self, error: Option<String>) {
+        *self.config_error.write() = error;
     }
 
-    /// Whether what the configuration says now does not hold.
-    pub fn has_trouble(&self) -> bool {
-        self.trouble().is_some()
+    /// Whether the last configuration reload failed.
+    pub fn has_config_error(&self) -> bool {
+        self.config_error().is_some()
     }
 
-    fn trouble(&self) -> Option<String> {
-        self.trouble.read().clone()
+    fn config_error(&self) -> Option<String> {
+        self.config_error.read().clone()
     }
 
-    /// Told to those who look after the console.
-    fn trouble_for(&self, actor: &Actor) -> Option<String> {
-        self.trouble().filter(|_| self.is_looked_after_by(actor))
+    /// The reload error, if this principal may see it.
+    fn config_error_for(&self, principal: &Principal) -> Option<String> {
+        self.config_error()
+            .filter(|_| self.is_administered_by(principal))
     }
 
-    fn unlisted_proxies_for(&self, actor: &Actor) -> Vec<String> {
-        let unlisted = self.known().proxies.unlisted().into_iter();
-        let theirs = unlisted.filter(|_| self.is_looked_after_by(actor));
-        theirs.map(|address| address.to_string()).collect()
+    fn unlisted_proxies_for(&self, principal: &Principal) -> Vec<String> {
+        let unlisted = self.settings().proxies.unlisted().into_iter();
+        // Addresses of proxies are for administrators.
+        let visible = unlisted.filter(|_| self.is_administered_by(principal));
+        visible.map(|address| address.to_string()).collect()
     }
 
-    fn is_looked_after_by(&self, actor: &Actor) -> bool {
-        actor.rights().role == Role::Admin && (*actor.via() != Via::Local || !self.to_anyone)
+    fn is_administered_by(&self, principal: &Principal) -> bool {
+        principal.grant().role == Role::Admin
+            && (*principal.auth_method() != AuthMethod::NoAuth || !self.insecure_no_auth)
     }
 
-    /// Notes where a request comes from, and takes out of its headers what only a proxy may say, where none is listed that says
-    /// it. To be done before anything else is.
-    pub fn see_where_from(&self, request: &mut Request) {
-        self.known().proxies.see(request);
+    /// Resolves the client's address, and removes forwarding headers that do not come from a
+    /// trusted proxy. Must run before all other layers.
+    pub fn resolve_client_address(&self, request: &mut Request) {
+        self.settings().proxies.resolve(request);
     }
 
-    /// Whether others call through whoever calls from there: a listed proxy.
-    pub fn is_proxy(&self, address: IpAddr) -> bool {
-        self.known().proxies.has(address.to_canonical())
+    /// Whether this address is a trusted proxy.
+    pub fn is_trusted_proxy(&self, address: IpAddr) -> bool {
+        self.settings().proxies.contains(address.to_canonical())
     }
 
-    fn known(&self) -> Arc<Known> {
-        self.known.load_full()
+    fn settings(&self) -> Arc<AccessSettings> {
+        self.settings.load_full()
     }
 
-    /// Whether the browser reached the console over `https`.
+    /// Whether the browser uses HTTPS.
     pub fn is_https(&self, headers: &HeaderMap) -> bool {
-        self.https.unwrap_or_else(|| host::is_https(headers))
+        self.secure_cookies
+            .unwrap_or_else(|| host::is_https(headers))
     }
 
-    /// Who sent a request with these headers, from there.
+    /// Authenticates a request by its headers and address.
     ///
-    /// What a program brings counts first: it is never the browser's doing, so whoever sends a token means it.
-    pub async fn admit(&self, headers: &HeaderMap, origin: Origin) -> Result<Actor, Fault> {
-        let known = self.known();
-        if known.is_open {
-            self.check_open(headers, &known.hosts)?;
-            return Ok(Actor::local().calling_from(origin));
+    /// An API token takes precedence over a session: browsers never send one on their own, so the
+    /// client chose to use it.
+    pub async fn authenticate(
+        &self,
+        headers: &HeaderMap,
+        address: ClientAddress,
+    ) -> Result<Principal, OperationError> {
+        let settings = self.settings();
+        if settings.is_auth_disabled {
+            self.check_unauthenticated_request(headers, &settings.allowed_hosts)?;
+            return Ok(Principal::local().with_client_address(address));
         }
-        if let Some(given) = headers.get(header::AUTHORIZATION) {
-            let token = bearer(given).ok_or_else(|| Fault::SignInRequired {
-                why: "the `Authorization` header is not `Bearer` and an API token".to_owned(),
+        if let Some(header_value) = headers.get(header::AUTHORIZATION) {
+            let token = bearer_token(header_value).ok_or(OperationError::SignInRequired {
+                cause: AuthenticationError::MalformedHeader,
             });
             let admitted = token.and_then(|token| {
-                let who = known.tokens.admit(token, self.clock.now())?;
-                Ok((who, token))
+                let identity = settings.tokens.authenticate(token, self.clock.now())?;
+                Ok((identity, token))
             });
-            self.comers.came(Way::Token, &admitted);
-            let (who, token) = admitted?;
-            let secret = SecretDigest::of(&format!("seal {token}"));
-            return Ok(Actor::new(who).having(secret).calling_from(origin));
+            self.metrics.record(SignInMethod::Token, &admitted);
+            let (identity, token) = admitted?;
+            // Not the digest of the token itself, which is in the configuration: stored responses
+            // must not be readable with it.
+            let secret = SecretDigest::of_secret(&format!("seal {token}"));
+            return Ok(Principal::new(identity)
+                .with_secret(secret)
+                .with_client_address(address));
         }
-        if let Some(who) = known.people.vouched_for(headers, origin.peer) {
-            self.comers.came(Way::Proxy, &who);
-            return Ok(Actor::new(who?).calling_from(origin));
+        if let Some(identity) = settings.users.authenticate_by_proxy(headers, address.peer) {
+            // Counted also if it is rejected: a request with the proxy's header never falls back to
+            // a session.
+            self.metrics.record(SignInMethod::Proxy, &identity);
+            return Ok(Principal::new(identity?).with_client_address(address));
         }
-        let Some(secret) = cookie::read(Which::Session, headers, self.is_https(headers)) else {
-            return Err(Fault::SignInRequired {
-                why: "nobody is signed in here".to_owned(),
+        let Some(secret) = cookie::read(CookieKind::Session, headers, self.is_https(headers))
+        else {
+            return Err(OperationError::SignInRequired {
+                cause: AuthenticationError::NoCredentials,
             });
         };
-        let over = || Fault::SignInRequired {
-            why: "the session has ended".to_owned(),
+        let session_ended = || OperationError::SignInRequired {
+            cause: AuthenticationError::SessionEnded,
         };
         let session = self.sessions.load(secret, self.clock.now()).await?;
-        let session = session.ok_or_else(over)?;
-        let signed_in = known.signed_in(&session.user, &session.key);
-        let actor = Actor::new(signed_in.ok_or_else(over)?);
-        Ok(actor
-            .in_session(session.key, session.is_confirmed)
-            .calling_from(origin))
+        let session = session.ok_or_else(session_ended)?;
+        let signed_in = settings.session_identity(&session.user, &session.key);
+        let principal = Principal::new(signed_in.ok_or_else(session_ended)?);
+        Ok(principal
+            .with_session(session.key, session.is_verified)
+            .with_client_address(address))
     }
 
-    /// Where nobody needs to sign in: whether the request is one that only who may reach the console can send.
-    fn check_open(&self, headers: &HeaderMap, hosts: &[String]) -> Result<(), Fault> {
-        if !host::is_known(headers, hosts) {
-            return Err(Fault::Forbidden {
-                why: "nobody needs to sign in here, so the console answers only under an address, as localhost, or under a name that \
-                      `hosts` lists"
-                    .to_owned(),
+    /// Without authentication: rejects requests that could come from a foreign page (DNS rebinding)
+    /// or through an unconfigured proxy.
+    fn check_unauthenticated_request(
+        &self,
+        headers: &HeaderMap,
+        hosts: &[String],
+    ) -> Result<(), OperationError> {
+        if !host::is_allowed(headers, hosts) {
+            return Err(OperationError::Forbidden {
+                cause: DenialReason::UnknownHost,
             });
         }
-        // Whoever can reach the proxy could do everything, though the console listens for this machine alone.
+        // Every client of the proxy would have full access, although the console listens on the
+        // loopback interface only.
         match host::proxy_header(headers) {
-            Some(name) if !self.to_anyone => Err(Fault::Forbidden {
-                why: format!(
-                    "nobody needs to sign in here, and the header `{name}` shows that a reverse proxy passed this on: name who may \
-                     come in ([[user]], [[token]]) before you put a proxy in front of the console"
-                ),
+            Some(name) if !self.insecure_no_auth => Err(OperationError::Forbidden {
+                cause: DenialReason::UnauthenticatedProxy {
+                    header: name.to_string(),
+                },
             }),
             Some(_) | None => Ok(()),
         }
     }
 
-    /// Who sent this request.
-    pub async fn admit_request(&self, request: &Parts) -> Result<Actor, Fault> {
-        match request.extensions.get::<Actor>() {
-            Some(known) => Ok(known.clone()),
+    /// Authenticates a request, or returns the principal that a middleware stored in its
+    /// extensions.
+    pub async fn authenticate_request(&self, request: &Parts) -> Result<Principal, OperationError> {
+        // Middleware authenticated the request already; doing it again would count it twice.
+        match request.extensions.get::<Principal>() {
+            Some(settings) => Ok(settings.clone()),
             None => {
-                let origin = Origin::of(&request.extensions);
-                let actor = self.admit(&request.headers, origin).await?;
+                let address = ClientAddress::from_extensions(&request.extensions);
+                let principal = self.authenticate(&request.headers, address).await?;
                 Ok(match request.extensions.get::<RequestId>() {
-                    Some(id) => actor.in_request(id.clone()),
-                    None => actor,
+                    Some(id) => principal.with_request_id(id.clone()),
+                    None => principal,
                 })
             }
         }
     }
 
-    /// Who came, and what came of it, for Prometheus.
+    /// Authentication metrics, for Prometheus.
     pub fn collector(&self) -> Box<dyn Collector> {
-        self.comers.collector()
+        self.metrics.collector()
     }
 
-    /// Who a page is shown to.
-    pub fn me(&self, actor: &Actor) -> Me {
-        let came = match actor.via() {
-            Via::Browser => Came::SignedIn,
-            Via::Proxy | Via::Token { .. } | Via::CommandLine => Came::VouchedFor,
-            Via::Local if self.to_anyone => Came::Anyone,
-            Via::Local => Came::Local,
+    /// The data about the current user that pages need.
+    pub fn current_user(&self, principal: &Principal) -> CurrentUser {
+        let method = match principal.auth_method() {
+            AuthMethod::Session => SessionKind::SignedIn,
+            AuthMethod::Proxy | AuthMethod::Token { .. } | AuthMethod::CommandLine => {
+                SessionKind::External
+            }
+            AuthMethod::NoAuth if self.insecure_no_auth => SessionKind::Open,
+            AuthMethod::NoAuth => SessionKind::Local,
         };
-        Me {
-            name: actor.name().to_owned(),
-            came,
-            rights: actor.rights().clone(),
-            config_trouble: self.trouble_for(actor),
-            is_in_clear: self.known().is_in_clear && actor.rights().role == Role::Admin,
-            unlisted_proxies: self.unlisted_proxies_for(actor),
+        CurrentUser {
+            name: principal.name().to_owned(),
+            session: method,
+            grant: principal.grant().clone(),
+            config_error: self.config_error_for(principal),
+            is_unencrypted: self.settings().exposes_credentials
+                && principal.grant().role == Role::Admin,
+            unlisted_proxies: self.unlisted_proxies_for(principal),
         }
     }
 }
 
-/// The token in `Bearer …`.
-fn bearer(value: &HeaderValue) -> Option<&str> {
+fn bearer_token(value: &HeaderValue) -> Option<&str> {
     let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// The address that a request with these extensions comes from; nothing for a router that is called in memory.
-pub fn address_in(extensions: &Extensions) -> Option<IpAddr> {
-    Origin::of(extensions).caller
+/// The client's IP address. `None` for a router that is called in memory.
+pub fn client_address(extensions: &Extensions) -> Option<IpAddr> {
+    ClientAddress::from_extensions(extensions).client
 }

@@ -1,4 +1,4 @@
-//! Passwords: made into argon2id hashes, and checked against them a few at a time.
+//! Password hashing with Argon2id, and verification with limited concurrency.
 
 use std::time::Duration;
 
@@ -7,79 +7,89 @@ use argon2::{Argon2, PasswordHasher as _, PasswordVerifier as _};
 use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
-use crate::domain::Fault;
+use crate::domain::OperationError;
+use crate::domain::operation_error::{InternalError, LimitReached};
 
-/// So many are checked at once: each takes 19 MB and a processor for some hundredths of a second.
-const AT_ONCE: usize = 2;
-/// So many wait to be checked; whoever comes then is told to come back.
-const WAITING: usize = 32;
+/// The maximum number of concurrent verifications: each takes 19 MB and some hundredths of a second
+/// of CPU time.
+const MAX_CONCURRENT_CHECKS: usize = 2;
+/// The maximum number of queued verifications. Further attempts are rejected.
+const MAX_QUEUED_CHECKS: usize = 32;
 
-/// Makes a hash of a password, for the configuration.
-pub fn hash(password: &str) -> Result<String, String> {
+/// Hashes a password for the configuration.
+pub fn hash_password(password: &str) -> Result<String, String> {
     let hash = Argon2::default().hash_password(password.as_bytes());
     hash.map(|hash| hash.to_string())
-        .map_err(|why| format!("the password cannot be hashed: {why}"))
+        .map_err(|error| format!("cannot hash the password: {error}"))
 }
 
-/// So many attempts are held up at once before they are checked.
-const HELD_UP: usize = 64;
+/// The maximum number of attempts that are being delayed at a time.
+const MAX_DELAYED_ATTEMPTS: usize = 64;
 
-/// Checks passwords.
-pub struct Passwords {
-    held_up: Semaphore,
-    places: Semaphore,
-    turns: Semaphore,
+/// Verifies passwords.
+pub struct PasswordVerifier {
+    delayed: Semaphore,
+    queue: Semaphore,
+    concurrency: Semaphore,
 }
 
-impl Default for Passwords {
+impl Default for PasswordVerifier {
     fn default() -> Self {
         Self {
-            held_up: Semaphore::new(HELD_UP),
-            places: Semaphore::new(AT_ONCE + WAITING),
-            turns: Semaphore::new(AT_ONCE),
+            delayed: Semaphore::new(MAX_DELAYED_ATTEMPTS),
+            queue: Semaphore::new(MAX_CONCURRENT_CHECKS + MAX_QUEUED_CHECKS),
+            concurrency: Semaphore::new(MAX_CONCURRENT_CHECKS),
         }
     }
 }
 
-impl Passwords {
-    /// Holds an attempt up for so long.
-    pub async fn hold_up(&self, delay: Duration) -> Result<(), Fault> {
+impl PasswordVerifier {
+    /// Delays an attempt, to slow down guessing.
+    pub async fn delay_attempt(&self, delay: Duration) -> Result<(), OperationError> {
         if delay.is_zero() {
             return Ok(());
         }
-        let _place = self.held_up.try_acquire().map_err(|_| too_many_at_once())?;
+        let _permit = self
+            .delayed
+            .try_acquire()
+            .map_err(|_| too_many_sign_ins())?;
         sleep(delay).await;
         Ok(())
     }
 
-    /// Whether the password is the one that was hashed. Of somebody who does not exist it never is, and that takes as long as
-    /// with the hash that stands in for theirs.
-    pub async fn check(
+    /// Verifies a password. For an unknown user it verifies against `dummy_hash` and returns false,
+    /// so that the response time does not reveal whether the user exists.
+    pub async fn verify(
         &self,
         hash: Option<&PasswordHash>,
-        stand_in: Option<&PasswordHash>,
+        dummy_hash: Option<&PasswordHash>,
         password: String,
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, OperationError> {
         let exists = hash.is_some();
-        let Some(against) = hash.or(stand_in).cloned() else {
+        let Some(against) = hash.or(dummy_hash).cloned() else {
             return Ok(false);
         };
-        let _place = self.places.try_acquire().map_err(|_| too_many_at_once())?;
-        let _turn = self.turns.acquire().await;
+        // Fails instead of waiting, so that the number of waiting requests is bounded.
+        let _permit = self.queue.try_acquire().map_err(|_| too_many_sign_ins())?;
+        let _slot = self.concurrency.acquire().await;
+        // Argon2 would block the runtime's threads.
         let checking = tokio::task::spawn_blocking(move || {
-            let fits = Argon2::default().verify_password(password.as_bytes(), &against);
-            fits.is_ok()
+            let matches = Argon2::default().verify_password(password.as_bytes(), &against);
+            matches.is_ok()
         });
-        let fits = checking.await.map_err(|why| Fault::Internal {
-            detail: format!("the password was not checked: {why}"),
+        let matches = checking.await.map_err(|error| OperationError::Internal {
+            cause: InternalError::PasswordVerification {
+                text: error.to_string(),
+            },
         })?;
-        Ok(fits && exists)
+        // `exists` is checked last, so that it does not change the duration.
+        Ok(matches && exists)
     }
 }
 
-fn too_many_at_once() -> Fault {
-    Fault::TooMany {
-        detail: "too many people sign in at this moment".to_owned(),
+fn too_many_sign_ins() -> OperationError {
+    OperationError::TooManyRequests {
+        cause: LimitReached::SignInsInProgress,
         retry_after_ms: 1_000,
     }
 }
@@ -89,21 +99,21 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_password_is_checked_against_its_hash_and_nobodys_never_fits() {
-        let written = hash("correct horse").unwrap();
-        assert!(written.starts_with("$argon2id$v=19$"), "{written}");
-        assert_ne!(written, hash("correct horse").unwrap());
-        let hash = PasswordHash::new(&written).unwrap();
-        let stand_in = hash.clone();
-        let passwords = Passwords::default();
+    async fn a_password_is_verified_and_an_unknown_user_is_always_rejected() {
+        let encoded = hash_password("correct horse").unwrap();
+        assert!(encoded.starts_with("$argon2id$v=19$"), "{encoded}");
+        assert_ne!(encoded, hash_password("correct horse").unwrap());
+        let hash = PasswordHash::new(&encoded).unwrap();
+        let dummy_hash = hash.clone();
+        let verifier = PasswordVerifier::default();
         let check = async |hash, password: &str| {
-            passwords
-                .check(hash, Some(&stand_in), password.to_owned())
+            verifier
+                .verify(hash, Some(&dummy_hash), password.to_owned())
                 .await
         };
         assert_eq!(check(Some(&hash), "correct horse").await, Ok(true));
         assert_eq!(check(Some(&hash), "correct horse ").await, Ok(false));
-        // Not even where it is the one that it is checked against.
+        // Even with the password of the dummy hash.
         assert_eq!(check(None, "correct horse").await, Ok(false));
     }
 }

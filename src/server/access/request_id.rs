@@ -1,5 +1,5 @@
-//! The name of a request: the client's own if it is plain, else one that is made here. It stands in the answer, in the log and in
-//! the audit, so that what somebody asked can be followed.
+//! The id of a request: the client's own `X-Request-Id` if it is plain, otherwise a generated one.
+//! It is returned in the response and written to the log and the audit log.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,45 +7,47 @@ use std::sync::{Arc, LazyLock};
 
 use axum::http::{HeaderMap, HeaderValue};
 
-/// The longest name that is taken from a client.
-const LONGEST: usize = 64;
+/// The maximum length of an id from a client.
+const MAX_LENGTH: usize = 64;
 
-/// Where the names that are made here begin: another one at every start.
-static START: LazyLock<u32> = LazyLock::new(rand::random);
-static MADE: AtomicU64 = AtomicU64::new(0);
+/// The prefix of generated ids, random per process.
+static PROCESS_PREFIX: LazyLock<u32> = LazyLock::new(rand::random);
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// What one request is called in logs, in the audit and in its answer.
+/// The id of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestId(pub Arc<str>);
 
 impl RequestId {
-    /// The header that carries it, both ways.
+    /// The name of the request and response header.
     pub const HEADER: &'static str = "x-request-id";
 
-    /// The client's own, or a new one.
-    pub fn of(headers: &HeaderMap) -> Self {
-        let given = headers.get(Self::HEADER);
-        given
-            .and_then(|given| Self::given(given.as_bytes()))
-            .unwrap_or_else(Self::make)
+    /// The client's id, or a new one.
+    pub fn from_headers_or_new(headers: &HeaderMap) -> Self {
+        let header_value = headers.get(Self::HEADER);
+        header_value
+            .and_then(|header_value| Self::parse(header_value.as_bytes()))
+            .unwrap_or_else(Self::generate)
     }
 
-    /// As it stands in the answer.
-    pub fn header(&self) -> HeaderValue {
-        HeaderValue::from_str(&self.0).expect("a request's name is plain")
+    /// The value of the response header.
+    pub fn to_header_value(&self) -> HeaderValue {
+        HeaderValue::from_str(&self.0).expect("request ids are ASCII")
     }
 
-    fn make() -> Self {
-        let n = MADE.fetch_add(1, Ordering::Relaxed);
-        Self(format!("{:08x}-{n:x}", *START).into())
+    fn generate() -> Self {
+        let n = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
+        Self(format!("{:08x}-{n:x}", *PROCESS_PREFIX).into())
     }
 
-    /// The one that a client gave, if it is nothing but a name.
+    /// Parses an id from a client.
     ///
-    /// It goes into the log and the audit as it is, so it may neither look like something else there nor be long.
-    fn given(bytes: &[u8]) -> Option<Self> {
-        let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-        if bytes.is_empty() || bytes.len() > LONGEST || !bytes.iter().all(plain) {
+    /// It is logged verbatim, so it must be short and cannot contain characters that could be
+    /// mistaken for other log fields.
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let is_plain =
+            |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        if bytes.is_empty() || bytes.len() > MAX_LENGTH || !bytes.iter().all(is_plain) {
             return None;
         }
         let text = std::str::from_utf8(bytes).ok()?;
@@ -64,12 +66,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plain_name_is_taken_and_anything_else_is_not() {
-        for plain in ["a", "7f3a-1", "01J9.x_Y", &"x".repeat(64)] {
-            let given = RequestId::given(plain.as_bytes()).unwrap();
-            assert_eq!(given.to_string(), plain);
+    fn only_plain_ids_are_accepted() {
+        for valid in ["a", "7f3a-1", "01J9.x_Y", &"x".repeat(64)] {
+            let id = RequestId::parse(valid.as_bytes()).unwrap();
+            assert_eq!(id.to_string(), valid);
         }
-        for odd in [
+        for invalid in [
             "",
             "a b",
             "a\nb",
@@ -79,15 +81,18 @@ mod tests {
             "ä",
             &"x".repeat(65),
         ] {
-            assert_eq!(RequestId::given(odd.as_bytes()), None, "{odd:?}");
+            assert_eq!(RequestId::parse(invalid.as_bytes()), None, "{invalid:?}");
         }
-        assert_eq!(RequestId::given(b"a\xff"), None);
+        assert_eq!(RequestId::parse(b"a\xff"), None);
     }
 
     #[test]
-    fn every_name_that_is_made_is_another_one_and_plain() {
-        let (one, other) = (RequestId::make().to_string(), RequestId::make().to_string());
+    fn generated_ids_are_unique_and_valid() {
+        let (one, other) = (
+            RequestId::generate().to_string(),
+            RequestId::generate().to_string(),
+        );
         assert_ne!(one, other);
-        assert!(RequestId::given(one.as_bytes()).is_some());
+        assert!(RequestId::parse(one.as_bytes()).is_some());
     }
 }

@@ -1,41 +1,41 @@
-//! Secrets that only those know whom they were given to: what is kept of them here is their digest.
+//! Random secrets and their digests. Only digests are stored.
 
 use data_encoding::HEXLOWER;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-/// What is kept of a secret.
+/// The SHA-256 digest of a secret.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SecretDigest([u8; 32]);
 
 impl SecretDigest {
-    /// Of this secret.
-    pub fn of(secret: &str) -> Self {
+    /// Computes the digest of a secret.
+    pub fn of_secret(secret: &str) -> Self {
         Self(Sha256::digest(secret).into())
     }
 
-    /// As it was written down.
+    /// A stored digest.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// In hex, to find it by.
-    pub fn digits(&self) -> String {
+    /// The digest in hex, for lookups.
+    pub fn to_hex(&self) -> String {
         HEXLOWER.encode(&self.0)
     }
 
-    /// The digest itself.
-    pub fn bytes(&self) -> &[u8; 32] {
+    /// The 32 bytes of the digest.
+    pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// Whether both are of the same secret. How long that takes tells nothing.
-    pub fn is_same(&self, other: &Self) -> bool {
+    /// Compares two digests in constant time.
+    pub fn matches(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()
     }
 
-    /// As it is written into a configuration.
-    pub fn written(&self) -> String {
+    /// The form in which it is written in the configuration.
+    pub fn to_config_value(&self) -> String {
         format!("sha256:{}", HEXLOWER.encode(&self.0))
     }
 }
@@ -46,7 +46,7 @@ impl std::fmt::Debug for SecretDigest {
     }
 }
 
-/// A secret that nobody can guess: 64 hex digits.
-pub fn mint() -> String {
+/// A random secret of 256 bits, as 64 hex digits.
+pub fn generate_secret() -> String {
     HEXLOWER.encode(&rand::random::<[u8; 32]>())
 }

@@ -1,86 +1,94 @@
-//! API tokens: `lk_`, the token's id, and 64 hex digits that only its owner has.
+//! API tokens: `lk_`, the token's id, `_` and 64 hex digits.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::actor::{Via, Who};
-use super::secret::{SecretDigest, mint};
-use crate::domain::{Fault, Timestamp};
+use super::principal::{AuthMethod, Identity};
+use super::secret::{SecretDigest, generate_secret};
+use crate::domain::operation_error::AuthenticationError;
+use crate::domain::{OperationError, Timestamp};
 use crate::server::config::access::TokenConfig;
 
-/// What every token begins with, so that one that went astray can be told.
-const BEGINS: &str = "lk_";
+/// The prefix of every token, for secret scanners.
+const TOKEN_PREFIX: &str = "lk_";
 
-/// A new token, and what the configuration keeps of it.
-pub fn mint_token(id: &str) -> (String, String) {
-    let token = format!("{BEGINS}{id}_{}", mint());
-    let written = SecretDigest::of(&token).written();
-    (token, written)
+/// Generates a token. Returns it and its digest for the configuration.
+pub fn generate_token(id: &str) -> (String, String) {
+    let token = format!("{TOKEN_PREFIX}{id}_{}", generate_secret());
+    let config_value = SecretDigest::of_secret(&token).to_config_value();
+    (token, config_value)
 }
 
-/// The tokens of the configuration, by their ids.
-pub struct Tokens(HashMap<String, Known>);
+/// The configured tokens, by id.
+pub struct ApiTokens(HashMap<String, ApiToken>);
 
-struct Known {
+struct ApiToken {
     digest: SecretDigest,
-    who: Arc<Who>,
-    expires: Option<Timestamp>,
+    identity: Arc<Identity>,
+    expires_at: Option<Timestamp>,
 }
 
-impl Tokens {
-    /// Those of the configuration.
-    pub fn of(tokens: &[TokenConfig]) -> Self {
-        let known = |token: &TokenConfig| {
+impl ApiTokens {
+    /// Indexes the configured tokens by id.
+    pub fn from_config(tokens: &[TokenConfig]) -> Self {
+        let api_token = |token: &TokenConfig| {
             let digest = SecretDigest::from_bytes(token.digest);
-            let who = Who {
+            let identity = Identity {
                 name: token.id.clone(),
                 subject: None,
-                credential: Some(digest),
-                via: Via::Token {
+                token_digest: Some(digest),
+                auth_method: AuthMethod::Token {
                     id: token.id.clone(),
                 },
-                rights: token.rights.clone(),
+                grant: token.grant.clone(),
             };
-            let known = Known {
+            let api_token = ApiToken {
                 digest,
-                who: Arc::new(who),
-                expires: token.expires,
+                identity: Arc::new(identity),
+                expires_at: token.expires,
             };
-            (token.id.clone(), known)
+            (token.id.clone(), api_token)
         };
-        Self(tokens.iter().map(known).collect())
+        Self(tokens.iter().map(api_token).collect())
     }
 
-    /// Whose token it is.
-    pub fn admit(&self, token: &str, now: Timestamp) -> Result<Arc<Who>, Fault> {
-        let refused = |why: &str| Fault::SignInRequired {
-            why: why.to_owned(),
-        };
+    /// Authenticates a token.
+    pub fn authenticate(
+        &self,
+        token: &str,
+        now: Timestamp,
+    ) -> Result<Arc<Identity>, OperationError> {
+        let rejected = |cause| OperationError::SignInRequired { cause };
+        // The id finds the entry; only the digest proves the token.
         let id = token
-            .strip_prefix(BEGINS)
+            .strip_prefix(TOKEN_PREFIX)
             .and_then(|rest| rest.split_once('_'))
             .map(|(id, _)| id);
-        let known = id.and_then(|id| self.0.get(id));
-        let fits = |known: &&Known| known.digest.is_same(&SecretDigest::of(token));
-        let known = known
+        let api_token = id.and_then(|id| self.0.get(id));
+        let fits =
+            |api_token: &&ApiToken| api_token.digest.matches(&SecretDigest::of_secret(token));
+        let api_token = api_token
             .filter(fits)
-            .ok_or_else(|| refused("the API token is not one of the configuration"))?;
-        if known.is_over(now) {
-            return Err(refused("the API token has expired"));
+            .ok_or_else(|| rejected(AuthenticationError::UnknownToken))?;
+        if api_token.is_expired(now) {
+            return Err(rejected(AuthenticationError::ExpiredToken));
         }
-        Ok(Arc::clone(&known.who))
+        Ok(Arc::clone(&api_token.identity))
     }
 
-    /// Whose token has this id, while it is accepted.
-    pub fn named(&self, id: &str, now: Timestamp) -> Option<Arc<Who>> {
-        let known = self.0.get(id).filter(|known| !known.is_over(now))?;
-        Some(Arc::clone(&known.who))
+    /// The identity of the token with this id, if it has not expired.
+    pub fn identity_by_id(&self, id: &str, now: Timestamp) -> Option<Arc<Identity>> {
+        let api_token = self
+            .0
+            .get(id)
+            .filter(|api_token| !api_token.is_expired(now))?;
+        Some(Arc::clone(&api_token.identity))
     }
 }
 
-impl Known {
-    fn is_over(&self, now: Timestamp) -> bool {
-        self.expires.is_some_and(|expires| expires <= now)
+impl ApiToken {
+    fn is_expired(&self, now: Timestamp) -> bool {
+        self.expires_at.is_some_and(|expires| expires <= now)
     }
 }
 
@@ -89,28 +97,33 @@ mod tests {
     use super::*;
     use sha2::{Digest as _, Sha256};
 
-    use crate::domain::Rights;
+    use crate::domain::RoleGrant;
     use crate::domain::role::Role;
 
     #[test]
-    fn a_token_is_accepted_whole_and_until_it_expires() {
-        let (token, written) = mint_token("deploy-1");
-        assert!(token.starts_with("lk_deploy-1_") && written.starts_with("sha256:"));
+    fn a_token_is_accepted_until_it_expires_and_only_unmodified() {
+        let (token, config_value) = generate_token("deploy-1");
+        assert!(token.starts_with("lk_deploy-1_") && config_value.starts_with("sha256:"));
         let config = TokenConfig {
             id: "deploy-1".to_owned(),
             digest: Sha256::digest(&token).into(),
-            rights: Rights::everywhere(Role::Operator),
+            grant: RoleGrant::unrestricted(Role::Operator),
             expires: Some(Timestamp::from_millis(1_000)),
         };
-        let tokens = Tokens::of(&[config]);
-        let end = |token: &str, now| tokens.admit(token, Timestamp::from_millis(now));
-        assert_eq!(end(&token, 999).unwrap().name, "deploy-1");
-        let named = |id, now| tokens.named(id, Timestamp::from_millis(now)).is_some();
+        let tokens = ApiTokens::from_config(&[config]);
+        let authenticate =
+            |token: &str, now| tokens.authenticate(token, Timestamp::from_millis(now));
+        assert_eq!(authenticate(&token, 999).unwrap().name, "deploy-1");
+        let named = |id, now| {
+            tokens
+                .identity_by_id(id, Timestamp::from_millis(now))
+                .is_some()
+        };
         assert!(named("deploy-1", 999));
         let last = token.chars().last().unwrap();
         let other = if last == '0' { '1' } else { '0' };
         let forged = format!("{}{other}", &token[..token.len() - 1]);
-        for (wrong, now) in [
+        for (invalid, now) in [
             (token.as_str(), 1_000),
             (forged.as_str(), 0),
             (&token[..token.len() - 1], 0),
@@ -120,11 +133,14 @@ mod tests {
             ("", 0),
             ("lk_", 0),
             ("lk_deploy-1_", 0),
-            (written.as_str(), 0),
+            (config_value.as_str(), 0),
         ] {
-            let fault = end(wrong, now).unwrap_err();
-            assert!(matches!(fault, Fault::SignInRequired { .. }), "{wrong}");
-            assert!(!fault.to_string().contains("lk_"), "{fault}");
+            let error = authenticate(invalid, now).unwrap_err();
+            assert!(
+                matches!(error, OperationError::SignInRequired { .. }),
+                "{invalid}"
+            );
+            assert!(!error.to_string().contains("lk_"), "{error}");
         }
         assert!(!named("deploy-1", 1_000) && !named("deploy-2", 0));
     }

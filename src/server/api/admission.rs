@@ -1,47 +1,48 @@
-//! What stands before the routes of the API: the limits, and who is let in.
+//! Middleware of the API routes: request limits and authentication.
 
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 
 use super::ApiError;
-use crate::server::limits::Client;
+use crate::server::limits::ClientKey;
 use crate::server::state::AppState;
 
-/// Holds one of the permits for requests until the request is answered.
+/// Holds a request permit until the response is complete.
 pub async fn limit_requests(
     State(state): State<AppState>,
-    client: Client,
+    client: ClientKey,
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
     let admitted = state.limits.admit(client, request.uri(), request.headers());
-    let _until_it_is_answered = admitted?;
+    let _permit = admitted?;
     Ok(next.run(request).await)
 }
 
-/// The same with the permits for signing in and out.
+/// Holds a sign-in permit until the response is complete.
 pub async fn limit_sign_ins(
     State(state): State<AppState>,
-    client: Client,
+    client: ClientKey,
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
     let admitted = state
         .limits
         .admit_sign_in(client, request.uri(), request.headers());
-    let _until_it_is_answered = admitted?;
+    let _permit = admitted?;
     Ok(next.run(request).await)
 }
 
-/// Who may not come in gets no further: not to what is there, nor to what is not.
+/// Authenticates the request, before routing errors: unauthenticated clients cannot learn which
+/// routes exist.
 pub async fn authenticate(
     State(state): State<AppState>,
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
     let (mut parts, body) = request.into_parts();
-    let actor = state.access.admit_request(&parts).await?;
-    parts.extensions.insert(actor);
+    let principal = state.access.authenticate_request(&parts).await?;
+    parts.extensions.insert(principal);
     Ok(next.run(Request::from_parts(parts, body)).await)
 }

@@ -1,7 +1,7 @@
-//! `/api/docs`: the OpenAPI document as a page, and the document itself.
+//! `/api/docs`: Swagger UI and the OpenAPI document.
 //!
-//! The crate's own router would send `/api/docs` on to `/api/docs/`, where the page's relative links are right. Here both are the
-//! page, with a base for its links.
+//! The router of `utoipa_swagger_ui` redirects `/api/docs` to `/api/docs/`, because the page has
+//! relative links. Here both paths serve the page, with a `<base>` element.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::ApiError;
 const PAGE: &str = "/api/docs";
 const DOCUMENT: &str = "/api/openapi.json";
 
-/// The routes of the page, its files, and the document.
+/// The routes of Swagger UI and of the document.
 pub fn routes<S: Clone + Send + Sync + 'static>(document: OpenApi) -> Router<S> {
     let config = Arc::new(Config::from(DOCUMENT));
     let page = {
@@ -46,14 +46,14 @@ fn file(name: &str, config: Arc<Config<'static>>) -> Response {
             ([(header::CONTENT_TYPE, file.content_type)], bytes).into_response()
         }
         Ok(None) => ApiError::NotFound.into_response(),
-        Err(why) => {
-            tracing::error!("the documentation of the API cannot be shown: {why}");
+        Err(error) => {
+            tracing::error!("cannot serve the API documentation: {error}");
             StatusCode::INTERNAL_SERVER_ERROR.into_response()
         }
     }
 }
 
-/// The page, whose relative links hold from wherever it is served.
+/// Adds a `<base>` element, so that the relative links work under both paths.
 fn with_base(page: &[u8]) -> Vec<u8> {
     let page = String::from_utf8_lossy(page);
     let head = format!("<head>\n    <base href=\"{PAGE}/\">");

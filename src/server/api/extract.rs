@@ -1,4 +1,5 @@
-//! What handlers take from a request: the lock in the path, the JSON body, the query. Every mistake becomes a problem.
+//! Extractors: the lock in the path, the JSON body, and the query. Invalid input is rejected with a
+//! problem response.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,23 +14,26 @@ use tokio::time::timeout;
 use utoipa::IntoParams;
 
 use super::problem::ApiError;
-use crate::domain::{Fault, LockId, LockKey};
-use crate::server::access::Actor;
-use crate::server::limits::Limits;
+use crate::domain::operation_error::{InvalidValue, RequestError};
+use crate::domain::{LockId, LockKey, OperationError};
+use crate::server::access::Principal;
+use crate::server::limits::RequestLimits;
 use crate::server::operations::idempotency::IdempotencyKey;
 use crate::server::state::AppState;
 
-/// How much of a body that is too large is still taken in: who hangs up on a client that is sending is not heard by it.
-const THROWN_AWAY: usize = 1024 * 1024;
+/// How much of an oversized body is read and discarded. If the server closes the connection while
+/// the client is still sending, the client may not receive the response.
+const MAX_DISCARDED_BYTES: usize = 1024 * 1024;
 
-/// The largest form, and how long it may take to arrive.
-const FORM_BYTES: usize = 8 * 1024;
+/// The maximum size of a form, and how long it may take to arrive. Lower than for JSON bodies,
+/// because forms are sent before authentication.
+const MAX_FORM_BYTES: usize = 8 * 1024;
 const FORM_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How the document describes the path of a lock; it is read by [`LockPath`].
+/// The path parameters of a lock, for the OpenAPI document. [`LockPath`] parses them.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
-#[expect(dead_code, reason = "it only describes")]
+#[expect(dead_code, reason = "only used for the OpenAPI document")]
 pub struct LockParams {
     /// The group's name.
     group: String,
@@ -37,7 +41,8 @@ pub struct LockParams {
     key: String,
 }
 
-/// The lock that `…/groups/{group}/locks/{key}` names. Keys are bytes, so the path is read as it was sent.
+/// The lock in the path `…/groups/{group}/locks/{key}`. Keys are arbitrary bytes, so the raw path
+/// is parsed.
 pub struct LockPath(pub LockId);
 
 impl<S: Send + Sync> FromRequestParts<S> for LockPath {
@@ -55,9 +60,7 @@ impl<S: Send + Sync> FromRequestParts<S> for LockPath {
             return Err(ApiError::NotFound);
         };
         let decode = |segment| {
-            LockKey::decode(segment).ok_or_else(|| {
-                bad("the path has a `%` that is not followed by two hex digits".into())
-            })
+            LockKey::decode(segment).ok_or_else(|| bad_request(RequestError::InvalidPath))
         };
         let group = decode(group)?.text().into_owned();
         Ok(Self(LockId {
@@ -67,48 +70,47 @@ impl<S: Send + Sync> FromRequestParts<S> for LockPath {
     }
 }
 
-/// Who asks; those who may not come in get no further.
-impl FromRequestParts<AppState> for Actor {
+/// The authenticated sender of the request.
+impl FromRequestParts<AppState> for Principal {
     type Rejection = ApiError;
 
     async fn from_request_parts(
         parts: &mut Parts,
         state: &AppState,
     ) -> Result<Self, Self::Rejection> {
-        Ok(state.access.admit_request(parts).await?)
+        Ok(state.access.authenticate_request(parts).await?)
     }
 }
 
-/// The `Idempotency-Key`, if the request has one.
-pub struct Repeatable(pub Option<IdempotencyKey>);
+/// The `Idempotency-Key` header, if present.
+pub struct IdempotencyKeyHeader(pub Option<IdempotencyKey>);
 
-impl<S: Send + Sync> FromRequestParts<S> for Repeatable {
+impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKeyHeader {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Self::Rejection> {
-        let mut given = parts.headers.get_all(IdempotencyKey::NAME).iter();
-        let Some(key) = given.next() else {
+        let mut values = parts.headers.get_all(IdempotencyKey::NAME).iter();
+        let Some(key) = values.next() else {
             return Ok(Self(None));
         };
-        if given.next().is_some() {
-            return Err(ApiError::Fault(Fault::Impossible {
-                field: IdempotencyKey::NAME.to_owned(),
-                detail: "is there more than once".to_owned(),
-                min_ttl_ms: None,
-            }));
+        if values.next().is_some() {
+            return Err(ApiError::Operation(OperationError::invalid_field(
+                IdempotencyKey::NAME,
+                InvalidValue::SentTwice,
+            )));
         }
         Ok(Self(Some(IdempotencyKey::parse(key.as_bytes())?)))
     }
 }
 
-/// A JSON body, read whole and strictly.
-pub struct Body<T>(pub T);
+/// A JSON body, parsed strictly.
+pub struct JsonBody<T>(pub T);
 
-impl<S, T> FromRequest<S> for Body<T>
+impl<S, T> FromRequest<S> for JsonBody<T>
 where
     S: Send + Sync,
     T: DeserializeOwned,
-    Arc<Limits>: FromRef<S>,
+    Arc<RequestLimits>: FromRef<S>,
 {
     type Rejection = ApiError;
 
@@ -127,90 +129,95 @@ where
         if essence != "application/json"
             && !(essence.starts_with("application/") && essence.ends_with("+json"))
         {
-            return Err(ApiError::NotJson);
+            return Err(ApiError::UnsupportedMediaType);
         }
-        let limits = Arc::<Limits>::from_ref(state);
-        let bytes = whole(&limits, request.into_body()).await?;
-        // Fields in a list, by their place alone, would be read as well.
+        let limits = Arc::<RequestLimits>::from_ref(state);
+        let bytes = read_body(&limits, request.into_body()).await?;
+        // serde would also deserialize a struct from an array.
         if bytes.trim_ascii_start().first() != Some(&b'{') {
-            return Err(bad("the body must be a JSON object".to_owned()));
+            return Err(bad_request(RequestError::NotAnObject));
         }
-        serde_json::from_slice(&bytes).map(Self).map_err(|why| {
-            bad(format!(
-                "the body cannot be read: {}",
-                without_values(&why.to_string())
-            ))
+        serde_json::from_slice(&bytes).map(Self).map_err(|error| {
+            bad_request(RequestError::InvalidBody {
+                text: redact_value(&error.to_string()),
+            })
         })
     }
 }
 
-/// A whole body, within the limits of size and time.
-pub async fn whole(limits: &Limits, body: axum::body::Body) -> Result<Vec<u8>, ApiError> {
-    whole_within(limits.body_bytes(), limits.read_timeout(), body).await
-}
-
-/// The body of a form, which is short: nobody is known who sends it.
-pub async fn whole_form(limits: &Limits, body: axum::body::Body) -> Result<Vec<u8>, ApiError> {
-    let most = limits.body_bytes().min(FORM_BYTES);
-    whole_within(most, limits.read_timeout().min(FORM_TIMEOUT), body).await
-}
-
-async fn whole_within(
-    most: usize,
-    longest: Duration,
+/// Reads a body within the limits on size and time.
+pub async fn read_body(
+    limits: &RequestLimits,
     body: axum::body::Body,
 ) -> Result<Vec<u8>, ApiError> {
-    let read = timeout(longest, read_whole(body, most)).await;
-    read.map_err(|_| ApiError::TooSlow)?
+    read_body_within(limits.max_body_bytes(), limits.read_timeout(), body).await
 }
 
-/// Everything that a body says, as it comes in: its length is what arrives. One that is announced far too large is not waited for.
-async fn read_whole(body: axum::body::Body, most: usize) -> Result<Vec<u8>, ApiError> {
+/// Reads the body of a form, with lower limits because it is sent before authentication.
+pub async fn read_form_body(
+    limits: &RequestLimits,
+    body: axum::body::Body,
+) -> Result<Vec<u8>, ApiError> {
+    let max_bytes = limits.max_body_bytes().min(MAX_FORM_BYTES);
+    read_body_within(max_bytes, limits.read_timeout().min(FORM_TIMEOUT), body).await
+}
+
+async fn read_body_within(
+    max_bytes: usize,
+    read_timeout: Duration,
+    body: axum::body::Body,
+) -> Result<Vec<u8>, ApiError> {
+    let read = timeout(read_timeout, collect_body(body, max_bytes)).await;
+    read.map_err(|_| ApiError::RequestTimeout)?
+}
+
+/// Reads the body. The received bytes count, not the announced length; only a body announced far
+/// above the limit is rejected immediately.
+async fn collect_body(body: axum::body::Body, max_bytes: usize) -> Result<Vec<u8>, ApiError> {
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    if announced > most.saturating_add(THROWN_AWAY) {
-        return Err(ApiError::TooLarge { most });
+    if announced > max_bytes.saturating_add(MAX_DISCARDED_BYTES) {
+        return Err(ApiError::PayloadTooLarge { max_bytes });
     }
     let mut chunks = body.into_data_stream();
-    let (mut kept, mut arrived) = (Vec::new(), 0_usize);
+    let (mut bytes, mut arrived) = (Vec::new(), 0_usize);
     while let Some(chunk) = chunks.next().await {
-        let chunk = chunk.map_err(|_| bad("the body ended before it was complete".to_owned()))?;
+        let chunk = chunk.map_err(|_| bad_request(RequestError::IncompleteBody))?;
         arrived = arrived.saturating_add(chunk.len());
-        if arrived <= most {
-            kept.extend_from_slice(&chunk);
-        } else if arrived > most.saturating_add(THROWN_AWAY) {
+        if arrived <= max_bytes {
+            bytes.extend_from_slice(&chunk);
+        } else if arrived > max_bytes.saturating_add(MAX_DISCARDED_BYTES) {
             break;
         }
     }
-    if arrived > most {
-        return Err(ApiError::TooLarge { most });
+    if arrived > max_bytes {
+        return Err(ApiError::PayloadTooLarge { max_bytes });
     }
-    Ok(kept)
+    Ok(bytes)
 }
 
-/// The query string, read strictly.
-pub struct Params<T>(pub T);
+/// The query string, parsed strictly.
+pub struct QueryParams<T>(pub T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Self::Rejection> {
         let query = Query::<T>::from_request_parts(parts, state).await;
-        query.map(|Query(params)| Self(params)).map_err(|why| {
-            bad(format!(
-                "the query cannot be read: {}",
-                without_values(&why.body_text())
-            ))
+        query.map(|Query(params)| Self(params)).map_err(|error| {
+            bad_request(RequestError::InvalidQuery {
+                text: redact_value(&error.body_text()),
+            })
         })
     }
 }
 
-/// A 400 that says what is wrong.
-pub fn bad(detail: String) -> ApiError {
-    ApiError::Fault(Fault::BadRequest { detail })
+/// A 400 response with this cause.
+pub fn bad_request(cause: RequestError) -> ApiError {
+    ApiError::Operation(OperationError::BadRequest { cause })
 }
 
-/// What serde says, without the value it stumbled over: that could be a token.
-fn without_values(message: &str) -> String {
+/// Removes the offending value from an error of serde: it could be a token.
+fn redact_value(message: &str) -> String {
     match (message.find("string \""), message.rfind('"')) {
         (Some(from), Some(to)) if to > from + 8 => {
             format!("{}a string{}", &message[..from], &message[to + 1..])
@@ -224,16 +231,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mistake_in_a_body_does_not_repeat_the_value() {
-        let said = serde_json::from_str::<u64>(r#""my \"secret\" token""#)
+    fn an_invalid_value_is_not_repeated_in_the_error() {
+        let message = serde_json::from_str::<u64>(r#""my \"secret\" token""#)
             .unwrap_err()
             .to_string();
         assert_eq!(
-            without_values(&said),
+            redact_value(&message),
             "invalid type: a string, expected u64 at line 1 column 21"
         );
         assert_eq!(
-            without_values("unknown field `x`, expected `y`"),
+            redact_value("unknown field `x`, expected `y`"),
             "unknown field `x`, expected `y`"
         );
     }

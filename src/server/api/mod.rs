@@ -1,4 +1,4 @@
-//! The JSON door: routes, the OpenAPI document, and what every answer carries.
+//! The HTTP API: routes, the OpenAPI document, and forms for sign-in.
 
 mod admission;
 mod docs;
@@ -20,34 +20,34 @@ use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::domain::board::Snapshot;
-use crate::domain::{Change, OwnersBy, WindowNews};
-use crate::server::headers;
+use crate::domain::index_state::Snapshot;
+use crate::domain::{Change, OwnerGrouping, WindowUpdate};
+use crate::server::security_headers;
 use crate::server::state::AppState;
 pub use problem::ApiError;
 
-/// What the document says before the routes add themselves.
+/// The OpenAPI document without the routes, which are added from the handlers.
 #[derive(OpenApi)]
 #[openapi(
     info(
         title = "Lockkeeper",
-        description = include_str!("promises.md")
+        description = include_str!("description.md")
     ),
-    tags((name = "watch", description = "What is observed"), (name = "act", description = "What changes something")),
-    components(schemas(Snapshot, Change, OwnersBy, WindowNews)),
-    modifiers(&Credentials)
+    tags((name = "observation", description = "Read-only requests"), (name = "operations", description = "Requests that change a lock or a node")),
+    components(schemas(Snapshot, Change, OwnerGrouping, WindowUpdate)),
+    modifiers(&TokenSecurity)
 )]
-struct Document;
+struct ApiDocument;
 
-/// What programs send to be let in, as the document says it.
-struct Credentials;
+/// Adds the API token as security scheme.
+struct TokenSecurity;
 
-impl Modify for Credentials {
+impl Modify for TokenSecurity {
     fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
-        let about = "An API token, made with `lockkeeper token`. Where nobody needs to sign in, none is needed.";
+        let description = "An API token, created with `lockkeeper create-token`. Not required if authentication is disabled.";
         let token = HttpBuilder::new()
             .scheme(HttpAuthScheme::Bearer)
-            .description(Some(about));
+            .description(Some(description));
         let components = document.components.get_or_insert_default();
         components.add_security_scheme("token", SecurityScheme::Http(token.build()));
         let no_scopes: [&str; 0] = [];
@@ -55,11 +55,12 @@ impl Modify for Credentials {
     }
 }
 
-/// Every route of the API, within its limits, for those who may come in. Whoever asks whether the server lives is always let
-/// in, and so is whoever reads what the API is.
+/// All routes of the API, with limits and authentication. Health probes and the documentation need
+/// no authentication.
 pub fn routes(state: &AppState) -> Router<AppState> {
-    let (api, document) = described().split_for_parts();
-    // `{key}` matches no empty segment; that a key is empty is said all the same.
+    let (api, document) = documented_routes().split_for_parts();
+    // `{key}` does not match an empty segment. These routes return the proper error for an empty
+    // key.
     let empty_key = Router::new()
         .route("/api/v1/groups/{group}/locks/", get(v1::locks::lock))
         .route(
@@ -68,19 +69,19 @@ pub fn routes(state: &AppState) -> Router<AppState> {
         )
         .route(
             "/api/v1/groups/{group}/locks//acquire",
-            post(v1::acts::acquire),
+            post(v1::operations::acquire),
         )
         .route(
             "/api/v1/groups/{group}/locks//extend",
-            post(v1::acts::extend),
+            post(v1::operations::extend),
         )
         .route(
             "/api/v1/groups/{group}/locks//release",
-            post(v1::acts::release),
+            post(v1::operations::release),
         )
         .route(
             "/api/v1/groups/{group}/locks//force-release",
-            post(v1::acts::force_release),
+            post(v1::operations::force_release),
         );
     let api = api
         .merge(empty_key)
@@ -91,34 +92,35 @@ pub fn routes(state: &AppState) -> Router<AppState> {
         )
         .method_not_allowed_fallback(|| async { ApiError::MethodNotAllowed })
         .layer(from_fn_with_state(state.clone(), admission::authenticate));
-    let signing_in = Router::new()
+    let sign_in_routes = Router::new()
         .route(sign_in::PATH, post(sign_in::sign_in))
-        .route(sign_in::OUT, post(sign_in::sign_out))
-        .route(provider::THERE, get(provider::send))
-        .route(provider::BACK, get(provider::back))
-        .route(provider::OUT, get(provider::out))
-        .route(language::PATH, post(language::choose));
-    let signing_in = signing_in.layer(from_fn_with_state(state.clone(), admission::limit_sign_ins));
+        .route(sign_in::SIGN_OUT_PATH, post(sign_in::sign_out))
+        .route(provider::START_PATH, get(provider::start))
+        .route(provider::CALLBACK_PATH, get(provider::callback))
+        .route(provider::SIGN_OUT_PATH, get(provider::sign_out))
+        .route(language::PATH, post(language::set_language));
+    let sign_in_routes =
+        sign_in_routes.layer(from_fn_with_state(state.clone(), admission::limit_sign_ins));
     let api = api
         .layer(from_fn_with_state(state.clone(), admission::limit_requests))
-        .merge(signing_in);
+        .merge(sign_in_routes);
     let docs = docs::routes(document);
     Router::new()
         .merge(api)
         .merge(
             docs.layer(CompressionLayer::new())
-                .layer(map_response(headers::for_documentation)),
+                .layer(map_response(security_headers::set_docs_policy)),
         )
         .merge(probes::routes())
 }
 
-/// The OpenAPI document, generated from the code.
+/// The OpenAPI document, generated from the handlers.
 pub fn document() -> utoipa::openapi::OpenApi {
-    described().split_for_parts().1
+    documented_routes().split_for_parts().1
 }
 
-fn described() -> OpenApiRouter<AppState> {
-    let watching = OpenApiRouter::new()
+fn documented_routes() -> OpenApiRouter<AppState> {
+    let read_routes = OpenApiRouter::new()
         .routes(routes!(v1::groups::groups))
         .routes(routes!(v1::findings::findings))
         .routes(routes!(v1::locks::locks))
@@ -131,16 +133,16 @@ fn described() -> OpenApiRouter<AppState> {
         .routes(routes!(v1::audit::export))
         .routes(routes!(v1::owners::owners))
         .layer(CompressionLayer::new());
-    // Short answers, many of them: looking into whether to compress would cost more than it could spare.
-    let acting = OpenApiRouter::new()
-        .routes(routes!(v1::acts::acquire))
-        .routes(routes!(v1::acts::extend))
-        .routes(routes!(v1::acts::release))
-        .routes(routes!(v1::acts::force_release))
-        .routes(routes!(v1::vouch::vouch))
+    // Many short responses: checking whether to compress them would cost more than it saves.
+    let operation_routes = OpenApiRouter::new()
+        .routes(routes!(v1::operations::acquire))
+        .routes(routes!(v1::operations::extend))
+        .routes(routes!(v1::operations::release))
+        .routes(routes!(v1::operations::force_release))
+        .routes(routes!(v1::clear_restart_hazard::clear_restart_hazard))
         .routes(routes!(v1::force_releases::force_releases));
-    OpenApiRouter::with_openapi(Document::openapi())
-        .merge(watching)
-        .merge(acting)
+    OpenApiRouter::with_openapi(ApiDocument::openapi())
+        .merge(read_routes)
+        .merge(operation_routes)
         .routes(routes!(v1::events::events))
 }

@@ -1,4 +1,5 @@
-//! `GET /healthz` and `GET /readyz`, for those who look after the process. Nothing is waited for, and no limit holds them up.
+//! `GET /healthz` and `GET /readyz`, for process supervisors. They wait for nothing and are not
+//! subject to limits.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -8,14 +9,14 @@ use axum::{Json, Router};
 
 use crate::server::state::AppState;
 
-/// Both.
+/// The routes of both probes.
 pub fn routes() -> Router<AppState> {
     Router::new()
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(readiness))
 }
 
-/// Ready once every group was looked at, or was found to be out of reach.
+/// Ready once every group was scanned or found to be unreachable.
 async fn readiness(State(state): State<AppState>) -> impl IntoResponse {
     let ready = state.operations.is_ready();
     let status = if ready {
@@ -23,10 +24,10 @@ async fn readiness(State(state): State<AppState>) -> impl IntoResponse {
     } else {
         StatusCode::SERVICE_UNAVAILABLE
     };
-    let mut told = serde_json::json!({ "ready": ready });
-    if state.access.has_trouble() {
-        // What is wrong with it, those are told who may know.
-        told["configuration"] = "as it was before: the file has a mistake".into();
+    let mut body = serde_json::json!({ "ready": ready });
+    if state.access.has_config_error() {
+        // The probe is unauthenticated, so it does not contain the error itself.
+        body["configuration"] = "not reloaded: the file has an error".into();
     }
-    (status, Json(told))
+    (status, Json(body))
 }

@@ -1,4 +1,4 @@
-//! Fault to status and body (RFC 9457): the only code that knows status codes.
+//! Maps errors to HTTP status and body (RFC 9457). No other module chooses status codes of errors.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -7,29 +7,32 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::domain::Fault;
-use crate::server::limits::Rejection;
+use crate::domain::OperationError;
+use crate::server::limits::AdmissionError;
 
 const PROBLEM_JSON: &str = "application/problem+json";
 
-/// An error as the API writes it, `application/problem+json`. Facts that help to act stand beside these fields: `owner`, `nodes`,
+/// The body of an error response, `application/problem+json`. Facts about the error follow as
+/// further fields: `cause` (`detail` as data, with a stable `code`), `owner`, `nodes`,
 /// `retry_after_ms` …
 #[derive(Serialize, ToSchema)]
 pub struct Problem {
-    /// A URN that names the kind of problem.
+    /// A URN for the kind of problem: `urn:lockkeeper:problem:` and the code.
     #[serde(rename = "type")]
     #[schema(example = "urn:lockkeeper:problem:owner-changed")]
     kind: String,
-    /// The kind of problem in a few words.
+    /// The reason phrase of the HTTP status.
     title: &'static str,
-    /// The HTTP status again.
+    /// The HTTP status code.
     status: u16,
-    /// What is wrong in this case.
+    /// What happened, with the values of this request.
     detail: String,
-    /// The stable name of the problem: `bad-request`, `unknown-group`, `not-observed`, `unreachable`, `held`, `no-quorum`, `partly-released`, `not-held`,
-    /// `not-owner`, `owner-changed`, `confirm-required`, `impossible`, `sign-in-required`, `forbidden`, `wrong-type`, `audit-unavailable`,
-    /// `too-many-requests`, `not-found`,
-    /// `method-not-allowed`, `too-large`, `too-slow`, `address-too-long`, `headers-too-large`, `not-json`, `internal`.
+    /// The stable name of the problem: `bad-request`, `unknown-group`, `not-observed`,
+    /// `unreachable`, `held`, `no-quorum`, `partly-released`, `not-held`, `not-owner`,
+    /// `owner-changed`, `confirm-required`, `impossible`, `sign-in-required`, `forbidden`,
+    /// `wrong-type`, `audit-unavailable`, `too-many-requests`, `not-found`, `method-not-allowed`,
+    /// `payload-too-large`, `request-timeout`, `uri-too-long`, `headers-too-large`,
+    /// `unsupported-media-type`, `internal`.
     code: &'static str,
     /// What to do about it.
     advice: &'static str,
@@ -38,50 +41,50 @@ pub struct Problem {
     facts: Map<String, Value>,
 }
 
-/// What an API handler answers when it does not succeed.
+/// The error of an API handler.
 #[derive(Debug)]
 pub enum ApiError {
-    /// Something that people hear about.
-    Fault(Fault),
-    /// No such address.
+    /// An operation failed or was rejected.
+    Operation(OperationError),
+    /// No route matches the path.
     NotFound,
-    /// The address exists, the method does not.
+    /// The route does not accept the method.
     MethodNotAllowed,
-    /// The body is larger than is accepted.
-    TooLarge {
-        /// So many bytes are.
-        most: usize,
+    /// The body exceeds `max_body_bytes`.
+    PayloadTooLarge {
+        /// The limit, in bytes.
+        max_bytes: usize,
     },
-    /// The body did not arrive in time.
-    TooSlow,
-    /// The address is longer than any lock's.
-    AddressTooLong {
-        /// So many bytes are accepted.
+    /// The body did not arrive within `read_timeout`.
+    RequestTimeout,
+    /// The URI is longer than that of any valid lock name.
+    UriTooLong {
+        /// The limit, in bytes.
         max: usize,
     },
-    /// There are too many headers, or too long ones.
+    /// The headers exceed `max_headers` or `max_header_bytes`.
     HeadersTooLarge {
-        /// So many are accepted.
+        /// The limit on their number.
         max: u32,
-        /// So many bytes of them are accepted.
+        /// The limit on their names and values together, in bytes.
         max_bytes: u32,
     },
-    /// The body is not JSON by its content type.
-    NotJson,
+    /// The `Content-Type` of the body is not JSON.
+    UnsupportedMediaType,
 }
 
-impl From<Fault> for ApiError {
-    fn from(fault: Fault) -> Self {
-        Self::Fault(fault)
+impl From<OperationError> for ApiError {
+    fn from(error: OperationError) -> Self {
+        Self::Operation(error)
     }
 }
 
-impl From<Rejection> for ApiError {
-    fn from(rejection: Rejection) -> Self {
+impl From<AdmissionError> for ApiError {
+    fn from(rejection: AdmissionError) -> Self {
         match rejection {
-            Rejection::Fault(fault) => Self::Fault(fault),
-            Rejection::AddressTooLong { max } => Self::AddressTooLong { max },
-            Rejection::HeadersTooLarge { max, max_bytes } => {
+            AdmissionError::LimitReached(error) => Self::Operation(error),
+            AdmissionError::UriTooLong { max } => Self::UriTooLong { max },
+            AdmissionError::HeadersTooLarge { max, max_bytes } => {
                 Self::HeadersTooLarge { max, max_bytes }
             }
         }
@@ -91,110 +94,114 @@ impl From<Rejection> for ApiError {
 impl ApiError {
     fn status(&self) -> StatusCode {
         match self {
-            Self::Fault(fault) => match fault {
-                Fault::BadRequest { .. } => StatusCode::BAD_REQUEST,
-                Fault::Impossible { .. }
-                | Fault::ConfirmRequired { .. }
-                | Fault::PossibleLock { .. }
-                | Fault::NotReleasable { .. } => StatusCode::UNPROCESSABLE_ENTITY,
-                Fault::SignInRequired { .. } => StatusCode::UNAUTHORIZED,
-                Fault::Forbidden { .. } | Fault::OutsideKeys { .. } => StatusCode::FORBIDDEN,
-                Fault::UnknownGroup { .. } | Fault::NotObserved { .. } | Fault::NotHeld { .. } => {
-                    StatusCode::NOT_FOUND
+            Self::Operation(error) => match error {
+                OperationError::BadRequest { .. } => StatusCode::BAD_REQUEST,
+                OperationError::Impossible { .. }
+                | OperationError::ConfirmRequired { .. }
+                | OperationError::PossibleLock { .. }
+                | OperationError::NotReleasable { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+                OperationError::SignInRequired { .. } => StatusCode::UNAUTHORIZED,
+                OperationError::Forbidden { .. } | OperationError::OutsideKeys { .. } => {
+                    StatusCode::FORBIDDEN
                 }
-                Fault::HoldEnded { .. } => StatusCode::GONE,
-                Fault::Held { .. }
-                | Fault::NotOwner { .. }
-                | Fault::OwnerChanged { .. }
-                | Fault::HoldChanged { .. }
-                | Fault::WrongType { .. } => StatusCode::CONFLICT,
-                Fault::Unreachable { .. }
-                | Fault::NoQuorum { .. }
-                | Fault::PartlyReleased { .. }
-                | Fault::AuditUnavailable { .. }
-                | Fault::StorageUnavailable { .. }
-                | Fault::Stopping
-                | Fault::Unanswered { .. } => StatusCode::SERVICE_UNAVAILABLE,
-                Fault::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
-                Fault::Internal { .. } => StatusCode::INTERNAL_SERVER_ERROR,
+                OperationError::UnknownGroup { .. }
+                | OperationError::NotObserved { .. }
+                | OperationError::NotHeld { .. } => StatusCode::NOT_FOUND,
+                OperationError::HoldEnded { .. } => StatusCode::GONE,
+                OperationError::Held { .. }
+                | OperationError::NotOwner { .. }
+                | OperationError::OwnerChanged { .. }
+                | OperationError::HoldChanged { .. }
+                | OperationError::WrongType { .. } => StatusCode::CONFLICT,
+                OperationError::Unreachable { .. }
+                | OperationError::NoQuorum { .. }
+                | OperationError::PartlyReleased { .. }
+                | OperationError::AuditUnavailable
+                | OperationError::StorageUnavailable { .. }
+                | OperationError::Stopping
+                | OperationError::NoResponse { .. } => StatusCode::SERVICE_UNAVAILABLE,
+                OperationError::TooManyRequests { .. } => StatusCode::TOO_MANY_REQUESTS,
+                OperationError::Internal { .. } => StatusCode::INTERNAL_SERVER_ERROR,
             },
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-            Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
-            Self::AddressTooLong { .. } => StatusCode::URI_TOO_LONG,
+            Self::PayloadTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
+            Self::UriTooLong { .. } => StatusCode::URI_TOO_LONG,
             Self::HeadersTooLarge { .. } => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-            Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         }
     }
 
     fn code(&self) -> &'static str {
         match self {
-            Self::Fault(fault) => fault.code(),
+            Self::Operation(error) => error.code(),
             Self::NotFound => "not-found",
             Self::MethodNotAllowed => "method-not-allowed",
-            Self::TooLarge { .. } => "too-large",
-            Self::TooSlow => "too-slow",
-            Self::AddressTooLong { .. } => "address-too-long",
+            Self::PayloadTooLarge { .. } => "payload-too-large",
+            Self::RequestTimeout => "request-timeout",
+            Self::UriTooLong { .. } => "uri-too-long",
             Self::HeadersTooLarge { .. } => "headers-too-large",
-            Self::NotJson => "not-json",
+            Self::UnsupportedMediaType => "unsupported-media-type",
         }
     }
 
-    fn words(&self) -> (String, &'static str) {
+    fn detail_and_advice(&self) -> (String, &'static str) {
         match self {
-            Self::Fault(fault) => (fault.to_string(), fault.advice()),
+            Self::Operation(error) => (error.to_string(), error.advice()),
             Self::NotFound => (
-                "there is nothing at this address".into(),
-                "GET /api/openapi.json lists the addresses.",
+                "no route matches this path".into(),
+                "GET /api/openapi.json lists all routes.",
             ),
             Self::MethodNotAllowed => (
-                "this address does not answer to that method".into(),
-                "Read with GET, change with POST; the `Allow` header lists what is answered.",
+                "this route does not accept the method".into(),
+                "Use GET to read and POST to change; the `Allow` header lists the accepted methods.",
             ),
-            Self::TooLarge { most } => (
-                format!("the body is larger than {most} bytes"),
+            Self::PayloadTooLarge { max_bytes } => (
+                format!("the body is larger than {max_bytes} bytes"),
                 "Send less; nothing was changed.",
             ),
-            Self::TooSlow => (
-                "the body did not arrive in time".into(),
-                "Send it at once; nothing was changed.",
+            Self::RequestTimeout => (
+                "the request body did not arrive in time".into(),
+                "Send the body without delay; nothing was changed.",
             ),
-            Self::AddressTooLong { max } => (
-                format!("the address is longer than {max} bytes"),
-                "No lock has so long a name; nothing was changed.",
+            Self::UriTooLong { max } => (
+                format!("the URI is longer than {max} bytes"),
+                "Use a shorter lock name; nothing was changed.",
             ),
             Self::HeadersTooLarge { max, max_bytes } => (
-                format!("there are more than {max} headers, or {max_bytes} bytes of them"),
+                format!(
+                    "the request has more than {max} headers, or more than {max_bytes} bytes of headers"
+                ),
                 "Send fewer or shorter ones; nothing was changed.",
             ),
-            Self::NotJson => (
+            Self::UnsupportedMediaType => (
                 "the body must be JSON".into(),
                 "Send `Content-Type: application/json`; nothing was changed.",
             ),
         }
     }
 
-    /// The facts of a fault as fields of the problem.
+    /// The fields of the error, for the body.
     fn facts(&self) -> Map<String, Value> {
-        let Self::Fault(fault) = self else {
+        let Self::Operation(error) = self else {
             return Map::new();
         };
-        let Ok(Value::Object(mut facts)) = serde_json::to_value(fault) else {
+        let Ok(Value::Object(mut facts)) = serde_json::to_value(error) else {
             return Map::new();
         };
-        for said_elsewhere in ["code", "detail"] {
-            facts.remove(said_elsewhere);
+        for own_field in ["code", "detail"] {
+            facts.remove(own_field);
         }
         facts
     }
 }
 
 impl ApiError {
-    /// What the body says.
+    /// The body of the response.
     pub fn problem(&self) -> Problem {
         let (status, code) = (self.status(), self.code());
-        let (detail, advice) = self.words();
+        let (detail, advice) = self.detail_and_advice();
         Problem {
             kind: format!("urn:lockkeeper:problem:{code}"),
             title: status.canonical_reason().unwrap_or("Problem"),
@@ -206,24 +213,26 @@ impl ApiError {
         }
     }
 
-    /// In how many seconds trying again makes sense.
+    /// The value of `Retry-After`, in seconds.
     fn retry_after(&self) -> Option<u64> {
         match self {
-            Self::Fault(
-                Fault::Held { retry_after_ms, .. } | Fault::TooMany { retry_after_ms, .. },
+            Self::Operation(
+                OperationError::Held { retry_after_ms, .. }
+                | OperationError::TooManyRequests { retry_after_ms, .. },
             ) => Some(retry_after_ms.div_ceil(1000)),
-            Self::Fault(_)
+            Self::Operation(_)
             | Self::NotFound
             | Self::MethodNotAllowed
-            | Self::TooLarge { .. }
-            | Self::TooSlow
-            | Self::AddressTooLong { .. }
+            | Self::PayloadTooLarge { .. }
+            | Self::RequestTimeout
+            | Self::UriTooLong { .. }
             | Self::HeadersTooLarge { .. }
-            | Self::NotJson => None,
+            | Self::UnsupportedMediaType => None,
         }
     }
 
-    /// The whole answer as it goes over the wire, for a connection on which no HTTP is spoken.
+    /// The complete HTTP/1.1 response, for a connection that is rejected before it reaches the HTTP
+    /// server.
     pub fn to_bytes(&self) -> Vec<u8> {
         let problem = self.problem();
         let body = serde_json::to_string(&problem).expect("a problem has no maps with odd keys");
@@ -248,7 +257,7 @@ impl IntoResponse for ApiError {
         if let Some(seconds) = self.retry_after() {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
-        if matches!(self, Self::Fault(Fault::SignInRequired { .. })) {
+        if matches!(self, Self::Operation(OperationError::SignInRequired { .. })) {
             headers.insert(
                 header::WWW_AUTHENTICATE,
                 HeaderValue::from_static("Bearer realm=\"lockkeeper\""),

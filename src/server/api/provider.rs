@@ -1,100 +1,107 @@
-//! `GET /sign-in/provider`, `/sign-in/back` and `/sign-out/provider`: the way to an OpenID Connect provider and back.
+//! `GET /sign-in/provider`, `/sign-in/callback` and `/sign-out/provider`: redirects to and from an
+//! OpenID Connect provider.
 //!
-//! Links, so that they work before and without any script; what changes something needs the provider's word.
+//! These are links, so that they work without scripts. A GET request is safe here: signing in
+//! requires a response of the provider.
 
 use axum::extract::{Query, Request, State};
 use axum::response::{AppendHeaders, IntoResponse as _, Redirect, Response};
 use http::header;
 use serde::Deserialize;
 
-use super::sign_in::{PATH, own_path, page};
-use crate::domain::{Fault, LockKey};
-use crate::server::access::address_in;
-use crate::server::access::oidc::{Refusal, Told};
+use super::sign_in::{PATH, page_url, safe_next};
+use crate::domain::{LockKey, OperationError};
+use crate::server::access::client_address;
+use crate::server::access::oidc::{CallbackParams, SignInError};
 use crate::server::config::oidc::ProviderConfig;
 use crate::server::state::AppState;
 
-/// Where somebody is sent to the provider from.
-pub const THERE: &str = "/sign-in/provider";
-/// Where they come back to.
-pub const BACK: &str = ProviderConfig::BACK;
-/// Where they sign out there, too.
-pub const OUT: &str = "/sign-out/provider";
+/// Redirects to the provider.
+pub const START_PATH: &str = "/sign-in/provider";
+/// The redirect URI.
+pub const CALLBACK_PATH: &str = ProviderConfig::CALLBACK_PATH;
+/// Redirects to the provider's sign-out page.
+pub const SIGN_OUT_PATH: &str = "/sign-out/provider";
 
-/// The address that sends somebody to the provider who wants to go on to `next`.
-pub fn begin_at(next: &str) -> String {
-    let next = LockKey::from(own_path(next));
-    format!("{THERE}?next={}", next.encoded())
+/// The URL that starts a sign-in at the provider and continues at `next`.
+pub fn start_url(next: &str) -> String {
+    let next = LockKey::from(safe_next(next));
+    format!("{START_PATH}?next={}", next.encoded())
 }
 
-/// What somebody wants who is sent to the provider.
+/// The query parameters of the start of a sign-in.
 #[derive(Deserialize)]
-pub struct Wanted {
+pub struct StartParams {
     #[serde(default)]
     next: String,
 }
 
-/// Sends somebody to the provider.
-pub async fn send(
+/// Starts a sign-in and redirects to the provider.
+pub async fn start(
     State(state): State<AppState>,
-    wanted: Result<Query<Wanted>, axum::extract::rejection::QueryRejection>,
+    params: Result<Query<StartParams>, axum::extract::rejection::QueryRejection>,
     request: Request,
 ) -> Response {
-    let wanted = wanted.map_or_else(|_| String::new(), |Query(wanted)| wanted.next);
-    let next = own_path(&wanted);
-    let address = address_in(request.extensions());
-    let sending = state
+    let next = params.map_or_else(|_| String::new(), |Query(params)| params.next);
+    let next = safe_next(&next);
+    let address = client_address(request.extensions());
+    let starting = state
         .access
-        .send_to_provider(next, request.headers(), address);
-    match sending.await {
-        Ok(sent) => {
-            let cookies = sent.cookies.into_iter();
+        .start_provider_sign_in(next, request.headers(), address);
+    match starting.await {
+        Ok(redirect) => {
+            let cookies = redirect.cookies.into_iter();
             let cookies = AppendHeaders(cookies.map(|cookie| (header::SET_COOKIE, cookie)));
-            (cookies, Redirect::to(&sent.to)).into_response()
+            (cookies, Redirect::to(&redirect.url)).into_response()
         }
-        Err(refusal @ Refusal::NotNow(Fault::TooMany { .. })) => refused(next, &refusal),
-        Err(refusal) => {
-            tracing::warn!("nobody can be sent to the provider: {}", refusal.told());
-            refused(next, &refusal)
+        Err(error @ SignInError::Failed(OperationError::TooManyRequests { .. })) => {
+            redirect_with_error(next, &error)
+        }
+        Err(error) => {
+            tracing::warn!(
+                "cannot start a sign-in at the provider: {}",
+                error.log_message()
+            );
+            redirect_with_error(next, &error)
         }
     }
 }
 
-/// Lets somebody in who comes back, and sends them where they wanted to go; or to the page with the reason why not.
-pub async fn back(
+/// Completes the sign-in and redirects to `next`, or to the sign-in page with an error.
+pub async fn callback(
     State(state): State<AppState>,
-    told: Result<Query<Told>, axum::extract::rejection::QueryRejection>,
+    params: Result<Query<CallbackParams>, axum::extract::rejection::QueryRejection>,
     request: Request,
 ) -> Response {
-    let told = told.map_or_else(|_| Told::default(), |Query(told)| told);
-    let address = address_in(request.extensions());
-    let back = state
+    let params = params.map_or_else(|_| CallbackParams::default(), |Query(params)| params);
+    let address = client_address(request.extensions());
+    let outcome = state
         .access
-        .come_back(&told, request.headers(), address)
+        .handle_callback(&params, request.headers(), address)
         .await;
-    let next = own_path(&back.next);
-    match back.ended {
+    let next = safe_next(&outcome.next);
+    match outcome.result {
         Ok(cookie) => {
             let cookies = [
                 (header::SET_COOKIE, cookie),
-                (header::SET_COOKIE, back.forget),
+                (header::SET_COOKIE, outcome.clear_cookie),
             ];
             (AppendHeaders(cookies), Redirect::to(next)).into_response()
         }
-        Err(refusal) => refused(next, &refusal),
+        Err(error) => redirect_with_error(next, &error),
     }
 }
 
-/// Sends somebody who has signed out here to sign out at the provider.
-pub async fn out(State(state): State<AppState>) -> Redirect {
-    let there = state.access.provider_sign_out().await;
-    Redirect::to(there.as_deref().unwrap_or(PATH))
+/// Redirects a user who has signed out here to the sign-out page of the provider.
+pub async fn sign_out(State(state): State<AppState>) -> Redirect {
+    let url = state.access.provider_sign_out_url().await;
+    Redirect::to(url.as_deref().unwrap_or(PATH))
 }
 
-fn refused(next: &str, refusal: &Refusal) -> Response {
-    let mut says = vec![("why", refusal.slug().to_owned())];
-    if let Refusal::NotNow(Fault::TooMany { retry_after_ms, .. }) = refusal {
-        says.push(("seconds", retry_after_ms.div_ceil(1000).to_string()));
+fn redirect_with_error(next: &str, error: &SignInError) -> Response {
+    let mut query = vec![("why", error.slug().to_owned())];
+    if let SignInError::Failed(OperationError::TooManyRequests { retry_after_ms, .. }) = error {
+        query.push(("seconds", retry_after_ms.div_ceil(1000).to_string()));
     }
-    Redirect::to(&page(next, &says)).into_response()
+    Redirect::to(&page_url(next, &query)).into_response()
 }

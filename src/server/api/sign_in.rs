@@ -1,4 +1,4 @@
-//! `POST /sign-in` and `POST /sign-out`: forms of the pages, so that they work before and without any script.
+//! `POST /sign-in` and `POST /sign-out`: forms, so that they work without scripts.
 
 use axum::body::Body;
 use axum::extract::{Form, FromRequest as _, Request, State};
@@ -7,19 +7,20 @@ use axum::response::{AppendHeaders, IntoResponse as _, Redirect, Response};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::extract::{bad, whole_form};
+use super::extract::{bad_request, read_form_body};
 use super::problem::ApiError;
-use crate::domain::{Fault, LockKey};
-use crate::server::access::{SignedIn, address_in};
+use crate::domain::operation_error::RequestError;
+use crate::domain::{LockKey, OperationError};
+use crate::server::access::{SignInCookies, client_address};
 use crate::server::state::AppState;
 
-/// The page on which people sign in.
+/// The sign-in page.
 pub const PATH: &str = "/sign-in";
-/// Where they sign out.
-pub const OUT: &str = "/sign-out";
+/// The path of the sign-out form.
+pub const SIGN_OUT_PATH: &str = "/sign-out";
 
 #[derive(Deserialize)]
-struct SignIn {
+struct SignInForm {
     #[serde(default)]
     name: String,
     #[serde(default)]
@@ -29,20 +30,20 @@ struct SignIn {
 }
 
 #[derive(Deserialize)]
-struct SignOut {
+struct SignOutForm {
     #[serde(default)]
     everywhere: String,
 }
 
-/// Signs somebody in and sends them where they wanted to go, or back to the page with the reason why not.
+/// Signs a user in and redirects to `next`, or to the sign-in page with an error.
 pub async fn sign_in(
     State(state): State<AppState>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let address = address_in(request.extensions());
-    let (headers, form) = read::<SignIn>(&state, request).await?;
-    let next = own_path(&form.next);
-    if state.access.is_open() {
+    let address = client_address(request.extensions());
+    let (headers, form) = read_form::<SignInForm>(&state, request).await?;
+    let next = safe_next(&form.next);
+    if state.access.is_auth_disabled() {
         return Ok(Redirect::to(next).into_response());
     }
     let (name, password) = (form.name.trim(), form.password);
@@ -50,37 +51,44 @@ pub async fn sign_in(
         .access
         .sign_in(name, password, &headers, address)
         .await;
-    let back = |why: &[(&str, String)]| Ok(Redirect::to(&page(next, why)).into_response());
+    let redirect =
+        |error: &[(&str, String)]| Ok(Redirect::to(&page_url(next, error)).into_response());
     match signing_in {
-        Ok(SignedIn { session, known }) => {
+        Ok(SignInCookies {
+            session,
+            known_browser: known,
+        }) => {
             let cookies = [(header::SET_COOKIE, session), (header::SET_COOKIE, known)];
             Ok((AppendHeaders(cookies), Redirect::to(next)).into_response())
         }
-        Err(Fault::SignInRequired { .. }) => back(&[("why", "wrong".to_owned())]),
-        Err(Fault::StorageUnavailable { .. }) => back(&[("why", "storage".to_owned())]),
-        Err(Fault::TooMany { retry_after_ms, .. }) => back(&[
+        Err(OperationError::SignInRequired { .. }) => redirect(&[("why", "wrong".to_owned())]),
+        Err(OperationError::StorageUnavailable { .. }) => {
+            redirect(&[("why", "storage".to_owned())])
+        }
+        Err(OperationError::TooManyRequests { retry_after_ms, .. }) => redirect(&[
             ("why", "later".to_owned()),
             ("seconds", retry_after_ms.div_ceil(1000).to_string()),
         ]),
-        Err(fault) => Err(fault.into()),
+        Err(error) => Err(error.into()),
     }
 }
 
-/// Signs somebody out, here or everywhere.
+/// Signs a user out of this session or of all sessions.
 pub async fn sign_out(
     State(state): State<AppState>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let (headers, form) = read::<SignOut>(&state, request).await?;
+    let (headers, form) = read_form::<SignOutForm>(&state, request).await?;
     let everywhere = form.everywhere == "yes";
     let (cookie, is_from_provider) = state.access.sign_out(&headers, everywhere).await;
-    let there = if is_from_provider {
-        state.access.provider_sign_out().await
+    let provider_url = if is_from_provider {
+        state.access.provider_sign_out_url().await
     } else {
         None
     };
-    // The page offers to go there: somebody may want to stay signed in at a provider that others ask as well.
-    let to = there.map_or(PATH.to_owned(), |_| format!("{PATH}?out=provider"));
+    // The page offers to sign out at the provider too. It is not done automatically, because other
+    // applications may use that session.
+    let to = provider_url.map_or(PATH.to_owned(), |_| format!("{PATH}?out=provider"));
     Ok((with_cookie(cookie), Redirect::to(&to)).into_response())
 }
 
@@ -90,44 +98,45 @@ pub(super) fn with_cookie(
     AppendHeaders([(header::SET_COOKIE, cookie)])
 }
 
-/// A form, read whole and in time.
-pub(super) async fn read<T: DeserializeOwned>(
+/// Reads and parses a form.
+pub(super) async fn read_form<T: DeserializeOwned>(
     state: &AppState,
     request: Request,
 ) -> Result<(HeaderMap, T), ApiError> {
     let (parts, body) = request.into_parts();
-    let whole = whole_form(&state.limits, body).await?;
+    let bytes = read_form_body(&state.limits, body).await?;
     let headers = parts.headers.clone();
-    let request = Request::from_parts(parts, Body::from(whole));
+    let request = Request::from_parts(parts, Body::from(bytes));
     let form = Form::<T>::from_request(request, &()).await;
-    let Form(form) = form.map_err(|_| bad("the form cannot be read".to_owned()))?;
+    let Form(form) = form.map_err(|_| bad_request(RequestError::InvalidForm))?;
     Ok((headers, form))
 }
 
-/// The address of the page, for somebody who wants to go on to `next`, with what it is to say.
-pub fn page(next: &str, says: &[(&str, String)]) -> String {
-    let mut path = format!("{PATH}?next={}", LockKey::from(own_path(next)).encoded());
-    for (name, value) in says {
+/// The URL of the sign-in page that continues at `next`, with these query parameters.
+pub fn page_url(next: &str, params: &[(&str, String)]) -> String {
+    let mut path = format!("{PATH}?next={}", LockKey::from(safe_next(next)).encoded());
+    for (name, value) in params {
         path.push_str(&format!("&{name}={value}"));
     }
     path
 }
 
-/// The longest path that is remembered while somebody signs in, in bytes: it is kept before anybody is known.
-const LONGEST_NEXT: usize = 2 * 1024;
+/// The maximum length of `next` in bytes. It is stored before authentication.
+const MAX_NEXT_BYTES: usize = 2 * 1024;
 
-/// Where somebody may be sent: a path of this console, and no other place in disguise. One that is too long is forgotten.
-pub(super) fn own_path(next: &str) -> &str {
-    let is_signing = next.starts_with(PATH) || next.starts_with(OUT);
-    if next.len() <= LONGEST_NEXT && is_here(next) && !is_signing {
+/// Returns `next` if it is a local path of acceptable length and not a sign-in path, otherwise `/`.
+/// Prevents open redirects.
+pub(super) fn safe_next(next: &str) -> &str {
+    let is_signing = next.starts_with(PATH) || next.starts_with(SIGN_OUT_PATH);
+    if next.len() <= MAX_NEXT_BYTES && is_local_path(next) && !is_signing {
         next
     } else {
         "/"
     }
 }
 
-/// Whether this is a path of this console, and no other place in disguise.
-pub(super) fn is_here(path: &str) -> bool {
+/// Whether this is a path on this host. `//host` and `/\host` are URLs of other hosts in browsers.
+pub(super) fn is_local_path(path: &str) -> bool {
     path.starts_with('/')
         && !path.starts_with("//")
         && path
@@ -140,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_is_sent_to_another_place() {
+    fn redirects_stay_on_this_host() {
         for (next, path) in [
             ("/", "/"),
             (
@@ -159,16 +168,16 @@ mod tests {
             ("/sign-in?next=/", "/"),
             ("/sign-out", "/"),
         ] {
-            assert_eq!(own_path(next), path, "{next}");
+            assert_eq!(safe_next(next), path, "{next}");
         }
-        let longest = format!("/{}", "a".repeat(LONGEST_NEXT - 1));
-        assert_eq!(own_path(&longest), longest);
-        assert_eq!(own_path(&format!("{longest}a")), "/");
+        let longest = format!("/{}", "a".repeat(MAX_NEXT_BYTES - 1));
+        assert_eq!(safe_next(&longest), longest);
+        assert_eq!(safe_next(&format!("{longest}a")), "/");
     }
 
     #[test]
-    fn where_somebody_wanted_to_go_is_one_value_of_the_query() {
-        let page = page("/nodes?a=b&c=d", &[("why", "wrong".to_owned())]);
+    fn the_next_path_is_one_encoded_query_value() {
+        let page = page_url("/nodes?a=b&c=d", &[("why", "wrong".to_owned())]);
         assert_eq!(page, "/sign-in?next=%2Fnodes%3Fa%3Db%26c%3Dd&why=wrong");
     }
 }

@@ -1,4 +1,4 @@
-//! Verifying the chain, in the background: when the console starts and when somebody opens the audit.
+//! Background verification of the hash chain: at startup, and when the audit page is opened.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -6,50 +6,51 @@ use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
 use super::journal::Journal;
-use super::{Audit, verify};
-use crate::domain::{ChainCheck, Checked};
+use super::{AuditLog, verify};
+use crate::domain::{ChainCheck, ChainCheckResult};
 
-/// How long somebody waits for what is under way.
-const PATIENCE: Duration = Duration::from_millis(200);
+/// How long a request waits for a running verification.
+const CHECK_WAIT: Duration = Duration::from_millis(200);
 
-impl Audit {
-    /// What is known of the chain. Asking has it gone through in the background where that was not done lately.
+impl AuditLog {
+    /// The result of the last verification. Starts a new one in the background if it is due.
     pub async fn chain_check(&self) -> ChainCheck {
         let Some(journal) = self.journal() else {
-            return ChainCheck::NotHere;
+            return ChainCheck::Unavailable;
         };
-        if journal.checking.begin() {
-            let going = tokio::spawn(go_through(Arc::clone(journal)));
-            // A small audit is through at once. Whatever becomes of a large one is known next time.
-            drop(timeout(PATIENCE, going).await);
+        if journal.check_schedule.try_begin() {
+            let running = tokio::spawn(run_check(Arc::clone(journal)));
+            // A small log is verified within this time. The result of a large one is available at
+            // the next request.
+            drop(timeout(CHECK_WAIT, running).await);
         }
-        journal.checking.known()
+        journal.check_schedule.result()
     }
 }
 
-async fn go_through(journal: Arc<Journal>) {
+async fn run_check(journal: Arc<Journal>) {
     let (began, at) = (Instant::now(), journal.clock.now());
-    let came_to = match verify(&journal.storage, None).await {
-        Ok(verified) if verified.first.is_none() => Some(ChainCheck::NotHere),
-        Ok(verified) => {
-            let flaws = u32::try_from(verified.findings.len()).unwrap_or(u32::MAX);
-            if flaws > 0 {
+    let check = match verify(&journal.storage, None).await {
+        Ok(report) if report.first_seq.is_none() => Some(ChainCheck::Unavailable),
+        Ok(report) => {
+            let error_count = u32::try_from(report.findings.len()).unwrap_or(u32::MAX);
+            if error_count > 0 {
                 tracing::error!(
-                    flaws,
-                    "the audit is not as it was written: `lockkeeper audit verify` tells more"
+                    error_count,
+                    "the audit log was modified; run `lockkeeper audit verify` for details"
                 );
             }
-            Some(ChainCheck::Done(Checked {
-                first: verified.first.unwrap_or(0),
-                last: verified.last.unwrap_or(0),
-                flaws,
-                at,
+            Some(ChainCheck::Done(ChainCheckResult {
+                first_seq: report.first_seq.unwrap_or(0),
+                last_seq: report.last_seq.unwrap_or(0),
+                error_count,
+                started_at: at,
             }))
         }
-        Err(why) => {
-            tracing::warn!("the audit cannot be gone through: {why}");
+        Err(error) => {
+            tracing::warn!("cannot verify the audit log: {error}");
             None
         }
     };
-    journal.checking.end(came_to, began.elapsed());
+    journal.check_schedule.finish(check, began.elapsed());
 }

@@ -1,180 +1,190 @@
-//! Entries as rows: what is searched for stands in columns of its own, and is always what the line says.
+//! Entries as database rows. Search columns duplicate fields of the line; verification checks that
+//! they match.
 
 use std::collections::HashSet;
 
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
-use super::chain::{self, Head};
-use crate::domain::{ActEnd, Audited};
+use super::chain::{self, ChainHead};
+use crate::domain::{AuditEntry, OperationResult};
 
-/// How many rows one statement has, at most: each number is a statement of its own that connections remember.
-const ROWS: usize = 50;
-/// What writers of one chain on PostgreSQL wait for; on SQLite they wait for the transaction.
-const CHAIN_LOCK: i64 = 0x6c6f_636b_6368;
+/// The maximum number of rows per statement. Each number of rows is a separate prepared statement
+/// that connections cache.
+const MAX_ROWS_PER_STATEMENT: usize = 50;
+/// The PostgreSQL advisory lock that serializes writers of the chain. On SQLite the write
+/// transaction does.
+const CHAIN_ADVISORY_LOCK: i64 = 0x6c6f_636b_6368;
 
-/// An entry that is to be written.
+/// An entry to write.
 #[derive(Clone, Debug)]
-pub struct Entry {
-    /// What beginning and end of an operation have in common.
+pub struct NewEntry {
+    /// The id that the start and end entries of an operation share.
     pub id: String,
-    /// A JSON object: the line without what the chain adds.
+    /// A JSON object: the line without the chain fields.
     pub body: Vec<u8>,
-    /// What kind it is.
     pub kind: EntryKind,
 }
 
-/// What an entry says of its operation.
+/// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
-    /// It begins.
+    /// The start of an operation.
     Begin,
-    /// It has ended.
+    /// The end of an operation.
     End,
-    /// It has ended for all that can be told: written only if nobody wrote its end.
+    /// The end of an operation of a killed process. Written only if the operation has no end yet.
     Orphan,
 }
 
-/// The columns for searching.
+/// The search columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Columns {
-    operation: String,
+pub struct SearchColumns {
+    action: String,
     group_name: Option<String>,
     lock_key: Option<Vec<u8>>,
-    principal: String,
+    actor: String,
     address: Option<String>,
-    began_at: i64,
-    outcome: Option<String>,
+    started_at: i64,
+    result: Option<String>,
 }
 
-/// A row that is to be inserted.
-pub struct Row {
-    /// Its place in the table.
-    pub number: i64,
-    /// 1 for a beginning, 2 for an end.
+/// A row to insert.
+pub struct NewRow {
+    /// The sequence number, which is the primary key.
+    pub seq: i64,
+    /// 1 for a start, 2 for an end.
     pub state: i64,
-    /// What beginning and end of an operation have in common.
+    /// The id that the start and end entries of an operation share.
     pub id: String,
-    /// The line, as it is in the chain.
+    /// The line of the chain.
     pub line: String,
 }
 
-/// A row that was read.
-pub struct Found {
-    /// Its place in the table.
-    pub number: i64,
-    /// 0 for a beginning whose end was written, 1 for another one, 2 for an end.
+/// A row read from the table.
+pub struct StoredRow {
+    /// The sequence number, which is the primary key.
+    pub seq: i64,
+    /// 0 for a start with an end, 1 for a start without an end, 2 for an end.
     pub state: i64,
-    /// The line, as it is in the chain.
+    /// The line of the chain.
     pub line: String,
-    /// The columns beside it.
-    pub columns: Columns,
+    /// The search columns.
+    pub columns: SearchColumns,
 }
 
-impl Columns {
-    /// What the columns of this operation are.
-    pub fn of(act: &Audited) -> Self {
+impl SearchColumns {
+    /// The search columns of an entry.
+    pub fn from_entry(entry: &AuditEntry) -> Self {
         Self {
-            operation: act.act.slug().to_owned(),
-            group_name: act.group.as_deref().map(storable),
-            lock_key: act.key.as_ref().map(|key| key.as_bytes().to_vec()),
-            principal: storable(&act.who),
-            address: act.address.as_deref().map(storable),
-            began_at: act.began_at.millis(),
-            outcome: (act.end != ActEnd::InProgress).then(|| act.end.slug().to_owned()),
+            action: entry.action.slug().to_owned(),
+            group_name: entry.group.as_deref().map(replace_nul),
+            lock_key: entry.key.as_ref().map(|key| key.as_bytes().to_vec()),
+            actor: replace_nul(&entry.actor),
+            address: entry.address.as_deref().map(replace_nul),
+            started_at: entry.started_at.millis(),
+            result: (entry.result != OperationResult::InProgress)
+                .then(|| entry.result.slug().to_owned()),
         }
     }
 }
 
-/// PostgreSQL has no zero bytes in texts.
-pub fn storable(text: &str) -> String {
+/// Replaces NUL characters, which PostgreSQL does not allow in text.
+pub fn replace_nul(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
 }
 
-impl Found {
-    /// The columns that [`Found::read`] needs.
-    pub const COLUMNS: &str = "number, state, line, operation, group_name, lock_key, principal, address, began_at, outcome";
+impl StoredRow {
+    /// The columns that [`StoredRow::from_row`] expects.
+    pub const COLUMNS: &str =
+        "seq, state, line, action, group_name, lock_key, actor, address, started_at, result";
 
-    /// Reads a row.
-    pub fn read(row: &AnyRow) -> Result<Self, sqlx::Error> {
+    pub fn from_row(row: &AnyRow) -> Result<Self, sqlx::Error> {
         Ok(Self {
-            number: row.try_get(0)?,
+            seq: row.try_get(0)?,
             state: row.try_get(1)?,
             line: row.try_get(2)?,
-            columns: Columns {
-                operation: row.try_get(3)?,
+            columns: SearchColumns {
+                action: row.try_get(3)?,
                 group_name: row.try_get(4)?,
                 lock_key: row.try_get(5)?,
-                principal: row.try_get(6)?,
+                actor: row.try_get(6)?,
                 address: row.try_get(7)?,
-                began_at: row.try_get(8)?,
-                outcome: row.try_get(9)?,
+                started_at: row.try_get(8)?,
+                result: row.try_get(9)?,
             },
         })
     }
 
-    /// The operation that the line tells; nothing where somebody changed it so that it tells none.
-    pub fn act(&self) -> Option<Audited> {
+    /// Decodes the entry. `None` if the line was modified and is not a valid entry.
+    pub fn decode(&self) -> Option<AuditEntry> {
         serde_json::from_str(&self.line).ok()
     }
 }
 
-/// Keeps other writers of the chain out until the transaction ends.
+/// Excludes other writers of the chain until the transaction ends.
 pub async fn lock_chain(db: &mut AnyConnection) -> Result<(), sqlx::Error> {
     if db.backend_name() == "PostgreSQL" {
         let locked = sqlx::query("SELECT 1 FROM pg_advisory_xact_lock($1)");
-        locked.bind(CHAIN_LOCK).execute(db).await?;
+        locked.bind(CHAIN_ADVISORY_LOCK).execute(db).await?;
     }
     Ok(())
 }
 
-/// Where the chain stands.
-pub async fn head(db: &mut AnyConnection) -> Result<Head, sqlx::Error> {
-    let last = "SELECT number, line FROM audit_entry WHERE number > 0 ORDER BY number DESC LIMIT 1";
+/// Reads the head of the chain.
+pub async fn read_head(db: &mut AnyConnection) -> Result<ChainHead, sqlx::Error> {
+    let last = "SELECT seq, line FROM audit_entry WHERE seq > 0 ORDER BY seq DESC LIMIT 1";
     let Some(row) = sqlx::query(last).fetch_optional(db).await? else {
-        return Ok(Head::START);
+        return Ok(ChainHead::START);
     };
-    let (number, line): (i64, String) = (row.try_get(0)?, row.try_get(1)?);
-    let link = chain::parts(line.as_bytes()).and_then(Head::at);
-    Ok(Head {
-        number: u64::try_from(number).unwrap_or_default(),
-        // Of a line that somebody destroyed there is none, which verifying finds.
-        hash: link.map_or(Head::START.hash, |head| head.hash),
+    let (seq, line): (i64, String) = (row.try_get(0)?, row.try_get(1)?);
+    let link = chain::parse_link(line.as_bytes()).and_then(ChainHead::after);
+    Ok(ChainHead {
+        seq: u64::try_from(seq).unwrap_or_default(),
+        // A damaged line has no hash; verification reports it.
+        hash: link.map_or(ChainHead::START.hash, |head| head.hash),
     })
 }
 
-/// Adds entries to the end of the chain; where it stands then.
-pub async fn append(db: &mut AnyConnection, entries: &[Entry]) -> Result<Head, sqlx::Error> {
+/// Appends entries to the chain and returns the new head.
+pub async fn append(
+    db: &mut AnyConnection,
+    entries: &[NewEntry],
+) -> Result<ChainHead, sqlx::Error> {
+    // Before the head is read: two writers must not continue the same line.
     lock_chain(db).await?;
-    let mut at = head(db).await?;
-    let is_orphan = |entry: &&Entry| entry.kind == EntryKind::Orphan;
+    let mut head = read_head(db).await?;
+    let is_orphan = |entry: &&NewEntry| entry.kind == EntryKind::Orphan;
     let orphans = entries.iter().filter(is_orphan).map(|entry| &*entry.id);
-    let open = open_among(db, &orphans.collect::<Vec<_>>()).await?;
+    // The end of an orphan may have been written by another instance in the meantime. The chain
+    // lock makes this check reliable.
+    let open = find_open(db, &orphans.collect::<Vec<_>>()).await?;
     let mut rows = Vec::with_capacity(entries.len());
     for entry in entries {
         if entry.kind == EntryKind::Orphan && !open.contains(&entry.id) {
             continue;
         }
         let mut line = Vec::with_capacity(entry.body.len() + 256);
-        at = chain::write(&at, &entry.body, &mut line);
+        head = chain::append_line(&head, &entry.body, &mut line);
+        // The line feed only separates lines in files.
         line.pop();
-        rows.push(Row {
-            number: i64::try_from(at.number).unwrap_or(i64::MAX),
+        rows.push(NewRow {
+            seq: i64::try_from(head.seq).unwrap_or(i64::MAX),
             state: if entry.kind == EntryKind::Begin { 1 } else { 2 },
             id: entry.id.clone(),
             line: String::from_utf8_lossy(&line).into_owned(),
         });
     }
     insert(db, &rows).await?;
-    Ok(at)
+    Ok(head)
 }
 
-/// Inserts rows, and notes which beginnings have an end now.
-pub async fn insert(db: &mut AnyConnection, rows: &[Row]) -> Result<(), sqlx::Error> {
-    for rows in rows.chunks(ROWS) {
+/// Inserts rows and marks the starts whose end is among them.
+pub async fn insert(db: &mut AnyConnection, rows: &[NewRow]) -> Result<(), sqlx::Error> {
+    for rows in rows.chunks(MAX_ROWS_PER_STATEMENT) {
         let mut statement =
-            "INSERT INTO audit_entry (number, id, state, operation, group_name, lock_key, \
-                             principal, address, began_at, outcome, line) VALUES "
+            "INSERT INTO audit_entry (seq, id, state, action, group_name, lock_key, \
+                             actor, address, started_at, result, line) VALUES "
                 .to_owned();
         let tuples: Vec<String> = (0..rows.len())
             .map(|row| placeholders(row * 11, 11))
@@ -182,20 +192,23 @@ pub async fn insert(db: &mut AnyConnection, rows: &[Row]) -> Result<(), sqlx::Er
         statement.push_str(&tuples.join(", "));
         let mut query = sqlx::query(AssertSqlSafe(statement));
         for row in rows {
-            let act: Audited = serde_json::from_str(&row.line)
-                .map_err(|why| sqlx::Error::Encode(Box::new(why)))?;
-            let columns = Columns::of(&act);
-            query = query.bind(row.number).bind(row.id.clone()).bind(row.state);
-            query = query.bind(columns.operation).bind(columns.group_name);
-            query = query.bind(columns.lock_key).bind(columns.principal);
-            query = query.bind(columns.address).bind(columns.began_at);
-            query = query.bind(columns.outcome).bind(row.line.clone());
+            // The columns are derived from the line itself, so they cannot differ from what is
+            // hashed.
+            let entry: AuditEntry = serde_json::from_str(&row.line)
+                .map_err(|error| sqlx::Error::Encode(Box::new(error)))?;
+            let columns = SearchColumns::from_entry(&entry);
+            query = query.bind(row.seq).bind(row.id.clone()).bind(row.state);
+            query = query.bind(columns.action).bind(columns.group_name);
+            query = query.bind(columns.lock_key).bind(columns.actor);
+            query = query.bind(columns.address).bind(columns.started_at);
+            query = query.bind(columns.result).bind(row.line.clone());
         }
         query.execute(&mut *db).await?;
     }
+    // State 0 excludes a start from searches, because its end repeats the whole request.
     let ends = rows.iter().filter(|row| row.state == 2);
     let ends: Vec<&str> = ends.map(|row| &*row.id).collect();
-    for ids in ends.chunks(ROWS) {
+    for ids in ends.chunks(MAX_ROWS_PER_STATEMENT) {
         let list = placeholders(0, ids.len());
         let statement =
             format!("UPDATE audit_entry SET state = 0 WHERE state = 1 AND id IN {list}");
@@ -208,10 +221,10 @@ pub async fn insert(db: &mut AnyConnection, rows: &[Row]) -> Result<(), sqlx::Er
     Ok(())
 }
 
-/// Which of these operations have no end.
-async fn open_among(db: &mut AnyConnection, ids: &[&str]) -> Result<HashSet<String>, sqlx::Error> {
+/// The operations among these that have no end.
+async fn find_open(db: &mut AnyConnection, ids: &[&str]) -> Result<HashSet<String>, sqlx::Error> {
     let mut open = HashSet::new();
-    for ids in ids.chunks(ROWS) {
+    for ids in ids.chunks(MAX_ROWS_PER_STATEMENT) {
         let list = placeholders(0, ids.len());
         let statement = format!("SELECT id FROM audit_entry WHERE state = 1 AND id IN {list}");
         let mut query = sqlx::query(AssertSqlSafe(statement));
@@ -225,7 +238,7 @@ async fn open_among(db: &mut AnyConnection, ids: &[&str]) -> Result<HashSet<Stri
     Ok(open)
 }
 
-/// `($8, $9, $10)` after seven others.
+/// Placeholders such as `($8, $9, $10)`, for `before` = 7.
 fn placeholders(before: usize, count: usize) -> String {
     let each: Vec<String> = (1..=count).map(|n| format!("${}", before + n)).collect();
     format!("({})", each.join(", "))

@@ -1,4 +1,4 @@
-//! Programs that write to the audit show that they live: each has a row, and a number in it that rises.
+//! Heartbeats of the processes that write to the audit log: each has a row with a counter.
 
 use std::time::Duration;
 
@@ -6,23 +6,27 @@ use sqlx::AnyConnection;
 
 use crate::server::storage::{Storage, StorageError, statements};
 
-/// How often a program shows that it lives.
-pub const BEAT: Duration = Duration::from_secs(2);
+/// How often a process increments its counter.
+pub const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Shows that this program lives.
-pub async fn beat(db: &mut AnyConnection, instance: &str) -> Result<(), sqlx::Error> {
-    let beat = "INSERT INTO instance (id, beat) VALUES ($1, 1) \
-                ON CONFLICT (id) DO UPDATE SET beat = instance.beat + 1";
-    sqlx::query(beat).bind(instance).execute(db).await.map(drop)
+/// Increments the counter of this process.
+pub async fn write_heartbeat(db: &mut AnyConnection, instance: &str) -> Result<(), sqlx::Error> {
+    let upsert = "INSERT INTO instance (id, heartbeat) VALUES ($1, 1) \
+                  ON CONFLICT (id) DO UPDATE SET heartbeat = instance.heartbeat + 1";
+    sqlx::query(upsert)
+        .bind(instance)
+        .execute(db)
+        .await
+        .map(drop)
 }
 
-/// A program ended and has left nothing open, or nothing of it is open any more.
-pub async fn forget(storage: &Storage, instance: String) -> Result<(), StorageError> {
+/// Deletes the row of a process that has no open operations.
+pub async fn delete_instance(storage: &Storage, instance: String) -> Result<(), StorageError> {
     let run = statements(move |db: &mut AnyConnection| {
         let instance = instance.clone();
         Box::pin(async move {
-            let forgotten = sqlx::query("DELETE FROM instance WHERE id = $1");
-            forgotten.bind(instance).execute(db).await.map(drop)
+            let delete = sqlx::query("DELETE FROM instance WHERE id = $1");
+            delete.bind(instance).execute(db).await.map(drop)
         })
     });
     storage.write(run).await

@@ -1,25 +1,27 @@
-//! Who did what to which lock, why, and how it ended: written before the operation, completed after it. No audit, no operation.
+//! The audit log: every operation with its principal, lock, reason and outcome. An entry is written
+//! before the operation and completed after it; if it cannot be written, the operation is rejected.
 //!
-//! Owners extend and release their own locks all the same, and that is written when there is room.
+//! Extends and releases by the owner are carried out nevertheless, and recorded later.
 //!
-//! Entries are rows of the storage, each with the hash of the one before (`chain`, `entry`); several programs may write to one storage.
-//! Whatever waits is written in one transaction (`journal`). What a killed program had written is there; what a crashed machine had
-//! written is there but for the last two seconds, and all of what takes a lock from somebody else is.
+//! Entries are database rows, each with the hash of the previous one (`chain`, `entry`). Several
+//! processes may write to one database. All queued entries are written in one transaction
+//! (`journal`). Entries survive a kill of the process. A crash of the machine loses at most the
+//! last two seconds, and never the start of a forced release.
 
-mod asked;
 pub mod chain;
 mod chain_check;
-mod checking;
+mod check_schedule;
 mod entry;
-mod heads;
+mod entry_body;
+mod head_reports;
+mod import;
 mod instances;
 mod journal;
-mod killed;
-mod line;
-mod refusals;
+mod orphans;
+mod rejections;
+mod request;
 mod retention;
 mod search;
-mod transfer;
 mod verify;
 
 use std::sync::Arc;
@@ -27,59 +29,61 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-pub use asked::{Asked, By, End};
-pub use search::Search;
-pub use transfer::{ImportError, import};
-pub use verify::{Finding, Verified, verify, verify_files};
+pub use import::{ImportError, import};
+pub use request::{AuditActor, AuditOutcome, AuditRequest};
+pub use search::AuditSearch;
+pub use verify::{ChainFinding, VerifyReport, verify, verify_files};
 
 use super::clock::Clock;
 use super::config::AuditConfig;
 use super::storage::Storage;
-use crate::domain::{ActKind, Fault, Timestamp};
+use crate::domain::{AuditDetail, OperationError, OperationKind, Timestamp};
 use journal::Journal;
 
-/// How often it is looked whether counted refusals are to be written.
-const BETWEEN_COUNTS: Duration = Duration::from_secs(1);
+/// How often counted rejections are checked for windows that are over.
+const REJECTION_FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Where operations are written down; nothing where the audit is off. Cheap to clone.
+/// The audit log, or a no-op if it is disabled. Cheap to clone.
 #[derive(Clone)]
-pub struct Audit(Option<Arc<Handle>>);
+pub struct AuditLog(Option<Arc<JournalHandle>>);
 
-/// Ends the task that writes when the last clone is dropped.
-struct Handle(Arc<Journal>);
+/// Ends the writer task when the last clone is dropped.
+struct JournalHandle(Arc<Journal>);
 
-impl Drop for Handle {
+impl Drop for JournalHandle {
     fn drop(&mut self) {
-        self.0.close_down();
+        self.0.close();
     }
 }
 
-/// An operation that was begun. Dropped without an end, it says that nobody saw how it ended.
-pub struct OpenAct<'a> {
-    written: Option<Written>,
-    asked: Asked<'a>,
+/// An operation in progress. If it is dropped without [`Self::end`], its outcome is recorded as
+/// unknown.
+pub struct OpenOperation<'a> {
+    begin_record: Option<BeginRecord>,
+    request: AuditRequest<'a>,
     began_at: Timestamp,
 }
 
-/// Where the beginning of an operation was written.
-enum Written {
-    Begun(Arc<Journal>, String),
-    /// Nowhere: the whole of it is written once there is room.
-    Later(Arc<Journal>),
+/// How the start of an operation was recorded.
+enum BeginRecord {
+    /// It was written, under this operation id.
+    Written(Arc<Journal>, String),
+    /// It was not written; the whole operation is recorded when the log is writable again.
+    Deferred(Arc<Journal>),
 }
 
-impl Audit {
-    /// As the configuration says. Nothing is opened before there is something to write.
+impl AuditLog {
+    /// Creates the log from the configuration. The database is opened at the first write.
     ///
     /// # Panics
-    /// Outside of a tokio runtime.
+    /// Panics outside of a tokio runtime.
     pub fn new(config: &AuditConfig, storage: Storage, clock: Clock) -> Self {
-        let journal = || Journal::start(storage, clock, config.is_lenient);
-        Self(config.on.then(|| Arc::new(Handle(journal()))))
+        let journal = || Journal::start(storage, clock, config.allow_unaudited);
+        Self(config.enabled.then(|| Arc::new(JournalHandle(journal()))))
     }
 
-    /// Nothing is written down.
-    pub fn off() -> Self {
+    /// A disabled log.
+    pub fn disabled() -> Self {
         Self(None)
     }
 
@@ -87,136 +91,145 @@ impl Audit {
         self.0.as_ref().map(|handle| &handle.0)
     }
 
-    /// Before the program ends: waits a moment for what is still to be written.
-    pub async fn settle(&self) {
+    /// Waits until all entries are written, with a timeout. Call it before the process ends.
+    pub async fn flush(&self) {
         if let Some(journal) = self.journal() {
-            journal.write_counted(true);
-            journal.settle().await;
+            journal.flush_counted_rejections(true);
+            journal.flush().await;
         }
     }
 
-    /// Writes how many refusals there were that were only counted, whenever a minute of them is over; for ever.
-    pub async fn write_what_is_counted(&self) {
+    /// Records counted rejections when their window is over. Never returns.
+    pub async fn flush_counted_rejections(&self) {
         let Some(journal) = self.journal() else {
             return;
         };
         loop {
-            sleep(BETWEEN_COUNTS).await;
-            journal.write_counted(false);
+            sleep(REJECTION_FLUSH_INTERVAL).await;
+            journal.flush_counted_rejections(false);
         }
     }
 
-    /// When the console starts: says in the log what will keep operations from being written down, and checks the chain.
+    /// At startup: logs a warning if the log is not readable or disabled, and starts a verification
+    /// of the chain.
     pub async fn check_storage(&self) {
         let Some(journal) = self.journal() else {
-            return tracing::warn!("the audit is off: nobody will know who did what");
+            return tracing::warn!("audit log disabled");
         };
-        tracing::info!(storage = %journal.storage.url(), "operations are written to the audit");
+        tracing::info!(storage = %journal.storage.url(), "audit log enabled");
         match journal.storage.read().await {
             Ok(_) => {
-                // It is shown on the page of the audit, and logged where it finds something.
-                let _shown_later = self.chain_check().await;
+                // The audit page shows the result; errors are also logged.
+                let _check = self.chain_check().await;
             }
-            Err(why) => tracing::warn!(
-                "operations will be refused, for the audit cannot be written: {why}. Let the user of the console write there, or \
-                 name another `url` in [storage]; watching works without it"
+            Err(error) => tracing::warn!(
+                "audit log not writable: {error}. Operations will be rejected; reading works. Give the console write access, or set \
+                 another `url` in [storage]"
             ),
         }
     }
 
-    /// Before an operation: writes that it begins, or refuses it. What is done to somebody else's lock is on disk when this
-    /// returns.
+    /// Records the start of an operation, or rejects it. The start of a forced release is on disk
+    /// when this returns.
     ///
     /// # Errors
-    /// [`Fault::AuditUnavailable`]: nothing may be done.
-    pub async fn begin<'a>(&self, asked: Asked<'a>) -> Result<OpenAct<'a>, Fault> {
+    /// `AuditUnavailable`: the operation must not be carried out.
+    pub async fn begin<'a>(
+        &self,
+        request: AuditRequest<'a>,
+    ) -> Result<OpenOperation<'a>, OperationError> {
         let Some(journal) = self.journal() else {
-            return Ok(OpenAct::unwritten(asked));
+            return Ok(OpenOperation::unaudited(request));
         };
         let (id, began_at) = (journal.next_id(), journal.clock.now());
-        let is_forced = asked.act == ActKind::ForceRelease;
-        let written = match journal.begin(&id, &asked, began_at, is_forced).await {
-            Ok(()) => Written::Begun(Arc::clone(journal), id),
-            Err(why) if journal.is_lenient && !is_forced => {
-                tracing::debug!(act = asked.act.slug(), "not in the audit: {why}");
-                return Ok(OpenAct::unwritten(asked));
-            }
-            // It is written when there is room.
-            Err(why) if asked.is_done_unwritten() => {
-                tracing::debug!(act = asked.act.slug(), "in the audit later: {why}");
-                Written::Later(Arc::clone(journal))
-            }
-            Err(why) => {
-                // It has paths and addresses in it, which are not for everybody who may act.
-                tracing::warn!(
-                    act = asked.act.slug(),
-                    request.id = asked.by.request,
-                    "refused, for it cannot be written to the audit: {why}"
+        let is_forced = request.action == OperationKind::ForceRelease;
+        let begin_record = match journal.begin(&id, &request, began_at, is_forced).await {
+            Ok(()) => BeginRecord::Written(Arc::clone(journal), id),
+            Err(error) if journal.allow_unaudited && !is_forced => {
+                tracing::debug!(
+                    action = request.action.slug(),
+                    "operation not recorded in the audit log (allow_unaudited): {error}"
                 );
-                let detail = "the server's log says why".to_owned();
-                return Err(Fault::AuditUnavailable { detail });
+                return Ok(OpenOperation::unaudited(request));
+            }
+            // The whole operation is recorded later.
+            Err(error) if request.is_allowed_unaudited() => {
+                tracing::debug!(
+                    action = request.action.slug(),
+                    "operation will be recorded later: {error}"
+                );
+                BeginRecord::Deferred(Arc::clone(journal))
+            }
+            Err(error) => {
+                // The error contains paths and addresses, so clients only get a reference to the
+                // log.
+                tracing::warn!(
+                    action = request.action.slug(),
+                    request.id = request.by.request_id,
+                    "operation rejected: it cannot be recorded in the audit log: {error}"
+                );
+                return Err(OperationError::AuditUnavailable);
             }
         };
-        Ok(OpenAct {
-            written: Some(written),
-            asked,
+        Ok(OpenOperation {
+            begin_record: Some(begin_record),
+            request,
             began_at,
         })
     }
 
-    /// Writes that an operation was refused before anything was asked of a node, or counts it where there are many. It is refused
-    /// also where that cannot be written.
-    pub fn refused(&self, asked: &Asked<'_>, fault: &Fault) {
+    /// Records an operation that was rejected before any node was queried, or counts it if there
+    /// are many. Never fails.
+    pub fn record_rejection(&self, request: &AuditRequest<'_>, error: &OperationError) {
         if let Some(journal) = self.journal() {
-            journal.refused(asked, fault);
+            journal.record_rejection(request, error);
         }
     }
 
-    /// Writes something that was over as soon as it began.
-    pub fn tell(&self, asked: &Asked<'_>, end: &End) {
+    /// Records an event without a duration, such as a sign-in.
+    pub fn record(&self, request: &AuditRequest<'_>, outcome: &AuditOutcome) {
         if let Some(journal) = self.journal() {
-            journal.tell(asked, journal.clock.now(), end);
+            journal.record(request, journal.clock.now(), outcome);
         }
     }
 }
 
-/// Before a command ends: waits a moment until what it did is written.
-pub async fn settle_all() {
-    Journal::settle_all().await;
+/// Flushes all logs of the process, before a command exits.
+pub async fn flush_all() {
+    Journal::flush_all().await;
 }
 
-impl Written {
-    fn end(&self, asked: &Asked<'_>, began_at: Timestamp, end: &End) {
+impl BeginRecord {
+    fn end(&self, request: &AuditRequest<'_>, began_at: Timestamp, outcome: &AuditOutcome) {
         match self {
-            Self::Begun(journal, id) => journal.end(id, asked, began_at, end),
-            Self::Later(journal) => journal.tell(asked, began_at, end),
+            Self::Written(journal, id) => journal.end(id, request, began_at, outcome),
+            Self::Deferred(journal) => journal.record(request, began_at, outcome),
         }
     }
 }
 
-impl<'a> OpenAct<'a> {
-    fn unwritten(asked: Asked<'a>) -> Self {
+impl<'a> OpenOperation<'a> {
+    fn unaudited(request: AuditRequest<'a>) -> Self {
         Self {
-            written: None,
-            asked,
+            begin_record: None,
+            request,
             began_at: Timestamp::from_millis(0),
         }
     }
 
-    /// Writes how it ended.
-    pub fn end(mut self, end: &End) {
-        if let Some(written) = self.written.take() {
-            written.end(&self.asked, self.began_at, end);
+    /// Records the outcome.
+    pub fn end(mut self, outcome: &AuditOutcome) {
+        if let Some(record) = self.begin_record.take() {
+            record.end(&self.request, self.began_at, outcome);
         }
     }
 }
 
-impl Drop for OpenAct<'_> {
+impl Drop for OpenOperation<'_> {
     fn drop(&mut self) {
-        if let Some(written) = self.written.take() {
-            let why = "nobody waited for its end: the client hung up, or the console was stopped";
-            let end = End::unknown(why.to_owned(), Vec::new());
-            written.end(&self.asked, self.began_at, &end);
+        if let Some(record) = self.begin_record.take() {
+            let outcome = AuditOutcome::unknown(AuditDetail::OutcomeUnknown, Vec::new());
+            record.end(&self.request, self.began_at, &outcome);
         }
     }
 }

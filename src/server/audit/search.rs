@@ -1,186 +1,197 @@
-//! Searching the audit, the latest operation first, for so long as there is time. One statement looks at so many numbers and no more, so
-//! that no search keeps the storage busy for long.
+//! Searches the audit log, latest operation first, with a time limit. Each statement covers a
+//! limited range of sequence numbers, so that no search keeps the database busy for long.
 
 use std::time::{Duration, Instant};
 
 use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
-use super::Audit;
-use super::entry::{Found, storable};
-use crate::domain::role::Sight;
-use crate::domain::{ActEnd, AuditFilter, AuditPage, Audited, Fault};
+use super::AuditLog;
+use super::entry::{StoredRow, replace_nul};
+use crate::domain::operation_error::{DenialReason, RequestError, StorageFailure};
+use crate::domain::role::VisibleGroups;
+use crate::domain::{AuditEntry, AuditFilter, AuditPage, OperationError, OperationResult};
 use crate::server::storage::StorageError;
 
-/// How long one search goes on.
-const TIMEOUT: Duration = Duration::from_secs(2);
-/// How many numbers one statement looks at, and how many rows it returns at most.
-const WINDOW: i64 = 20_000;
+/// The time limit of a search.
+const SEARCH_TIMEOUT: Duration = Duration::from_secs(2);
+/// The range of sequence numbers per statement, and the maximum number of rows that it returns.
+const SEQ_WINDOW: i64 = 20_000;
 const MAX_ROWS: i64 = 2_000;
 
-/// What is looked for.
+/// A search request.
 #[derive(Clone, Debug)]
-pub struct Search {
-    /// Which operations.
+pub struct AuditSearch {
+    /// The filter.
     pub filter: AuditFilter,
-    /// The groups that may be seen.
-    pub sight: Sight,
-    /// How many at most.
+    /// The groups that the principal may see.
+    pub visible_groups: VisibleGroups,
+    /// The maximum number of entries.
     pub limit: usize,
-    /// Where the last page ended.
+    /// The cursor of the previous page.
     pub cursor: Option<String>,
 }
 
-impl Search {
-    /// The number that a page goes back from.
-    fn before(&self) -> Result<i64, Fault> {
+impl AuditSearch {
+    /// The sequence number below which this page starts.
+    fn start_before(&self) -> Result<i64, OperationError> {
         let Some(text) = &self.cursor else {
             return Ok(i64::MAX);
         };
-        text.parse().map_err(|_| Fault::BadRequest {
-            detail: "`cursor` is not one that was handed out here".into(),
+        text.parse().map_err(|_| OperationError::BadRequest {
+            cause: RequestError::InvalidCursor,
         })
     }
 
-    fn passes(&self, act: &Audited) -> bool {
-        let is_seen = match &act.group {
-            Some(group) => self.sight.shows(group),
-            None => self.sight == Sight::Everything,
+    fn matches(&self, entry: &AuditEntry) -> bool {
+        // Sign-ins and other entries without a group are visible only with access to all groups.
+        let is_visible = match &entry.group {
+            Some(group) => self.visible_groups.contains(group),
+            None => self.visible_groups == VisibleGroups::All,
         };
-        is_seen && self.filter.matches(act)
+        is_visible && self.filter.matches(entry)
     }
 }
 
-impl Audit {
-    /// Searches.
+impl AuditLog {
+    /// Runs a search.
     ///
     /// # Errors
-    /// A cursor that is none, an audit that is off, or storage that cannot be read.
-    pub async fn search(&self, search: Search) -> Result<AuditPage, Fault> {
-        let before = search.before()?;
+    /// An invalid cursor, a disabled audit log, or a database that cannot be read.
+    pub async fn search(&self, search: AuditSearch) -> Result<AuditPage, OperationError> {
+        let before = search.start_before()?;
         let Some(journal) = self.journal() else {
-            return Err(Fault::Forbidden {
-                why: "nothing is written down: the audit is off in the configuration".to_owned(),
+            return Err(OperationError::Forbidden {
+                cause: DenialReason::AuditDisabled,
             });
         };
         journal.catch_up().await;
-        let looking = async {
+        let searching = async {
             let mut db = journal.storage.read().await?;
-            Ok::<_, StorageError>(look(&mut db, &search, before).await?)
+            Ok::<_, StorageError>(run_search(&mut db, &search, before).await?)
         };
-        let (acts, next_cursor, is_cut) = looking.await.map_err(|why| {
-            // Paths and addresses are for the log.
-            tracing::warn!("the audit cannot be read: {why}");
-            Fault::StorageUnavailable {
-                detail: "the audit cannot be read; the server's log says why".to_owned(),
+        let (entries, next_cursor, is_truncated) = searching.await.map_err(|error| {
+            // The error contains paths and addresses, which are not for clients.
+            tracing::warn!("cannot read the audit log: {error}");
+            OperationError::StorageUnavailable {
+                cause: StorageFailure::UnreadableAuditLog,
             }
         })?;
         Ok(AuditPage {
-            acts,
+            entries,
             next_cursor: next_cursor.map(|number| number.to_string()),
-            is_cut,
+            truncated: is_truncated,
             read_at: journal.clock.now(),
         })
     }
 }
 
-async fn look(
+async fn run_search(
     db: &mut AnyConnection,
-    search: &Search,
+    search: &AuditSearch,
     mut before: i64,
-) -> Result<(Vec<Audited>, Option<i64>, bool), sqlx::Error> {
-    let stop_at = Instant::now() + TIMEOUT;
-    let bounds = sqlx::query("SELECT MIN(number), MAX(number) FROM audit_entry");
+) -> Result<(Vec<AuditEntry>, Option<i64>, bool), sqlx::Error> {
+    let stop_at = Instant::now() + SEARCH_TIMEOUT;
+    let bounds = sqlx::query("SELECT MIN(seq), MAX(seq) FROM audit_entry");
     let bounds = bounds.fetch_one(&mut *db).await?;
     let (Some(first), Some(last)): (Option<i64>, Option<i64>) =
         (bounds.try_get(0)?, bounds.try_get(1)?)
     else {
         return Ok((Vec::new(), None, false));
     };
+    // Avoids empty windows above the newest entry.
     before = before.min(last.saturating_add(1));
-    let mut acts = Vec::new();
+    let mut entries = Vec::new();
     while before > first {
         if Instant::now() > stop_at {
-            return Ok((acts, Some(before), true));
+            // The client continues with this cursor.
+            return Ok((entries, Some(before), true));
         }
-        // The names of locks have an index of their own.
+        // Lock names are indexed, so the whole range is searched at once.
         let from = match search.filter.key {
             Some(_) => first,
-            None => before.saturating_sub(WINDOW).max(first),
+            None => before.saturating_sub(SEQ_WINDOW).max(first),
         };
-        let rows = rows(db, &search.filter, from, before).await?;
-        let is_whole = i64::try_from(rows.len()).unwrap_or(MAX_ROWS) < MAX_ROWS;
-        let lowest = rows.last().map(|row| row.number);
+        let rows = fetch_rows(db, &search.filter, from, before).await?;
+        let is_complete = i64::try_from(rows.len()).unwrap_or(MAX_ROWS) < MAX_ROWS;
+        let lowest = rows.last().map(|row| row.seq);
         for row in rows {
-            let act = row.act().filter(|act| search.passes(act));
-            if let Some(act) = act {
-                acts.push(act);
-                if acts.len() >= search.limit {
-                    return Ok((acts, Some(row.number), false));
+            // Conditions without a column, such as the text search, are checked here.
+            let entry = row.decode().filter(|entry| search.matches(entry));
+            if let Some(entry) = entry {
+                entries.push(entry);
+                if entries.len() >= search.limit {
+                    return Ok((entries, Some(row.seq), false));
                 }
             }
         }
         before = match lowest {
-            Some(lowest) if !is_whole => lowest,
+            Some(lowest) if !is_complete => lowest,
             _ => from,
         };
     }
-    Ok((acts, None, false))
+    Ok((entries, None, false))
 }
 
-/// A value of a condition.
-enum Value {
+/// A parameter of a condition.
+enum BindValue {
     Text(String),
     Bytes(Vec<u8>),
     Number(i64),
 }
 
-async fn rows(
+async fn fetch_rows(
     db: &mut AnyConnection,
     filter: &AuditFilter,
     from: i64,
     before: i64,
-) -> Result<Vec<Found>, sqlx::Error> {
+) -> Result<Vec<StoredRow>, sqlx::Error> {
     let mut statement = format!(
-        "SELECT {} FROM audit_entry WHERE number >= $1 AND number < $2 AND state > 0",
-        Found::COLUMNS
+        // State 0 is a start whose end was written; the end repeats its fields.
+        "SELECT {} FROM audit_entry WHERE seq >= $1 AND seq < $2 AND state > 0",
+        StoredRow::COLUMNS
     );
-    let mut values = vec![Value::Number(from), Value::Number(before)];
-    let mut wants = |condition: &str, value: Value| {
+    let mut values = vec![BindValue::Number(from), BindValue::Number(before)];
+    let mut add_condition = |condition: &str, value: BindValue| {
         values.push(value);
         statement.push_str(&format!(" AND {condition} ${}", values.len()));
     };
-    let text = |text: &str| Value::Text(storable(text));
+    let text = |text: &str| BindValue::Text(replace_nul(text));
     if let Some(group) = &filter.group {
-        wants("group_name =", text(group));
+        add_condition("group_name =", text(group));
     }
     if let Some(key) = &filter.key {
-        wants("lock_key =", Value::Bytes(key.as_bytes().to_vec()));
+        add_condition("lock_key =", BindValue::Bytes(key.as_bytes().to_vec()));
     }
-    if let Some(act) = filter.act {
-        wants("operation =", text(act.slug()));
+    if let Some(action) = filter.action {
+        add_condition("action =", text(action.slug()));
     }
-    if let Some(who) = &filter.who {
-        wants("principal =", text(who));
+    if let Some(actor) = &filter.actor {
+        add_condition("actor =", text(actor));
     }
-    match filter.end {
-        Some(ActEnd::InProgress) => wants("state =", Value::Number(1)),
-        Some(end) => wants("outcome =", text(end.slug())),
+    match filter.result {
+        Some(OperationResult::InProgress) => add_condition("state =", BindValue::Number(1)),
+        Some(result) => add_condition("result =", text(result.slug())),
         None => {}
     }
     if let Some(from) = filter.from {
-        wants("began_at >=", Value::Number(from.millis()));
+        add_condition("started_at >=", BindValue::Number(from.millis()));
     }
     if let Some(until) = filter.until {
-        wants("began_at <", Value::Number(until.millis()));
+        add_condition("started_at <", BindValue::Number(until.millis()));
     }
-    statement.push_str(&format!(" ORDER BY number DESC LIMIT {MAX_ROWS}"));
+    statement.push_str(&format!(" ORDER BY seq DESC LIMIT {MAX_ROWS}"));
     let mut query = sqlx::query(AssertSqlSafe(statement));
     for value in values {
         query = match value {
-            Value::Text(text) => query.bind(text),
-            Value::Bytes(bytes) => query.bind(bytes),
-            Value::Number(number) => query.bind(number),
+            BindValue::Text(text) => query.bind(text),
+            BindValue::Bytes(bytes) => query.bind(bytes),
+            BindValue::Number(number) => query.bind(number),
         };
     }
-    query.fetch_all(db).await?.iter().map(Found::read).collect()
+    query
+        .fetch_all(db)
+        .await?
+        .iter()
+        .map(StoredRow::from_row)
+        .collect()
 }

@@ -1,6 +1,7 @@
-//! Verifying the chain: a line that was changed, taken out, put in or moved is found.
+//! Verifies the hash chain: detects lines that were modified, deleted, inserted or moved.
 //!
-//! The last entries can be cut off without a trace in what is left: a head that was noted elsewhere shows that.
+//! Truncation of the last entries is only detected by comparing with a head hash recorded
+//! elsewhere.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader};
@@ -9,67 +10,74 @@ use std::path::PathBuf;
 use serde::Serialize;
 use sqlx::AssertSqlSafe;
 
-use super::chain::{self, Flaw, Head};
-use super::entry::{Columns, Found};
+use super::chain::{self, ChainHead, LineError};
+use super::entry::{SearchColumns, StoredRow};
+use crate::domain::ChainProblem;
 use crate::server::storage::{Storage, StorageError};
 
-/// More findings than this say nothing new.
-const MOST: usize = 100;
-/// How many rows are read at once.
-const PAGE: usize = 1_000;
+/// The maximum number of findings in a report.
+const MAX_FINDINGS: usize = 100;
+/// The number of rows per query.
+const ROWS_PER_QUERY: usize = 1_000;
 
-/// What an audit turned out to be.
+/// The result of a verification.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Verified {
-    /// Where it is.
-    pub place: String,
-    /// How many entries there are.
-    pub lines: u64,
-    /// The number of the first one: above 1 where older ones were removed.
-    pub first: Option<u64>,
-    /// The number of the last one.
-    pub last: Option<u64>,
-    /// The hash of the last line. Noted elsewhere, it shows later that nothing up to here was changed or cut off.
+pub struct VerifyReport {
+    /// The location of the audit log.
+    pub location: String,
+    /// The number of entries.
+    pub entries: u64,
+    /// The sequence number of the first entry: above 1 if older entries were removed.
+    pub first_seq: Option<u64>,
+    /// The sequence number of the last entry.
+    pub last_seq: Option<u64>,
+    /// The hash of the last line. If it is recorded elsewhere, later changes up to here can be
+    /// detected.
     pub head: Option<String>,
-    /// Lines that were not written to their end, and that nothing follows from.
-    pub torn: u64,
-    /// The head that was noted elsewhere is in the chain.
-    pub has_noted_head: Option<bool>,
-    /// What is wrong; at most the first hundred.
-    pub findings: Vec<Finding>,
+    /// The number of incomplete lines that no other line depends on.
+    pub incomplete: u64,
+    /// Whether the chain contains the head that was given to compare with.
+    pub expected_head_found: Option<bool>,
+    /// The errors found; at most 100.
+    pub findings: Vec<ChainFinding>,
 }
 
-/// What is wrong with a line.
+/// An error in a line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    /// The number of the entry; in a file, the line.
+pub struct ChainFinding {
+    /// The sequence number of the entry; in a file, the line number.
     pub line: i64,
-    /// What is wrong.
-    pub what: String,
+    /// The problem.
+    #[serde(rename = "summary")]
+    pub problem: ChainProblem,
 }
 
-impl Verified {
-    /// Whether nothing is wrong.
-    pub fn is_whole(&self) -> bool {
-        self.findings.is_empty() && self.has_noted_head != Some(false)
+impl VerifyReport {
+    /// Whether there are no errors.
+    pub fn is_intact(&self) -> bool {
+        self.findings.is_empty() && self.expected_head_found != Some(false)
     }
 
-    fn found(&mut self, line: i64, what: String) {
-        if self.findings.len() < MOST {
-            self.findings.push(Finding { line, what });
+    fn add_finding(&mut self, line: i64, problem: ChainProblem) {
+        // Bounds the report. The first findings show where the damage begins.
+        if self.findings.len() < MAX_FINDINGS {
+            self.findings.push(ChainFinding { line, problem });
         }
     }
 }
 
-/// Reads the whole audit of a storage and checks every entry. `noted` is a head that was noted elsewhere.
+/// Reads and verifies the whole log. `expected_head` is a head hash recorded elsewhere.
 ///
 /// # Errors
-/// It cannot be read.
-pub async fn verify(storage: &Storage, noted: Option<&str>) -> Result<Verified, StorageError> {
-    let mut verifying = Verifying::new(storage.url().to_string(), noted);
+/// The database cannot be read.
+pub async fn verify(
+    storage: &Storage,
+    expected_head: Option<&str>,
+) -> Result<VerifyReport, StorageError> {
+    let mut verifier = ChainVerifier::new(storage.url().to_string(), expected_head);
     let statement = format!(
-        "SELECT {} FROM audit_entry WHERE number > $1 ORDER BY number LIMIT {PAGE}",
-        Found::COLUMNS
+        "SELECT {} FROM audit_entry WHERE seq > $1 ORDER BY seq LIMIT {ROWS_PER_QUERY}",
+        StoredRow::COLUMNS
     );
     let mut last = i64::MIN;
     loop {
@@ -77,32 +85,32 @@ pub async fn verify(storage: &Storage, noted: Option<&str>) -> Result<Verified, 
         let page = sqlx::query(AssertSqlSafe(statement.clone())).bind(last);
         let rows = page.fetch_all(&mut *db).await?;
         if rows.is_empty() {
-            return Ok(verifying.end());
+            return Ok(verifier.finish());
         }
         for row in &rows {
-            let row = Found::read(row)?;
-            if last < 1 && row.number == 1 {
-                // What is below was imported, and is a chain of its own.
-                verifying.at = None;
+            let row = StoredRow::from_row(row)?;
+            if last < 1 && row.seq == 1 {
+                // Entries below 1 were imported and are a separate chain.
+                verifier.head = None;
             }
-            last = row.number;
-            verifying.row(&row);
+            last = row.seq;
+            verifier.check_row(&row);
         }
-        // Others have their turn: checking a page keeps a thread busy for some milliseconds.
+        // Verifying a page takes some milliseconds of CPU time; yields to other tasks in between.
         tokio::task::yield_now().await;
     }
 }
 
-/// Reads old files of an audit, in this order, and checks every line; what is whole is handed over, with its number and text.
+/// Verifies log files of earlier versions, in this order, and passes each intact line to `take`.
 ///
 /// # Errors
-/// One of them cannot be read.
-pub fn verify_files(files: &[PathBuf], take: &mut dyn FnMut(&str)) -> io::Result<Verified> {
-    let places: Vec<String> = files
+/// A file cannot be read.
+pub fn verify_files(files: &[PathBuf], take: &mut dyn FnMut(&str)) -> io::Result<VerifyReport> {
+    let paths: Vec<String> = files
         .iter()
         .map(|file| file.display().to_string())
         .collect();
-    let mut verifying = Verifying::new(places.join(", "), None);
+    let mut verifier = ChainVerifier::new(paths.join(", "), None);
     for file in files {
         let (mut lines, mut text, mut count) = (BufReader::new(File::open(file)?), Vec::new(), 0);
         loop {
@@ -112,123 +120,128 @@ pub fn verify_files(files: &[PathBuf], take: &mut dyn FnMut(&str)) -> io::Result
             }
             count += 1;
             let line = text.strip_suffix(b"\n").unwrap_or(&text);
-            if verifying.line(count, line)
+            if verifier.check_line(count, line)
                 && let Ok(line) = std::str::from_utf8(line)
             {
                 take(line);
             }
         }
     }
-    Ok(verifying.end())
+    Ok(verifier.finish())
 }
 
-/// A chain that is followed, line by line.
-struct Verifying<'a> {
-    noted: Option<&'a str>,
-    at: Option<Head>,
-    verified: Verified,
+/// Verifies a chain line by line.
+struct ChainVerifier<'a> {
+    expected_head: Option<&'a str>,
+    head: Option<ChainHead>,
+    report: VerifyReport,
 }
 
-impl<'a> Verifying<'a> {
-    /// Before the first line.
-    fn new(place: String, noted: Option<&'a str>) -> Self {
-        let verified = Verified {
-            place,
-            has_noted_head: noted.map(|_| false),
-            ..Verified::default()
+impl<'a> ChainVerifier<'a> {
+    fn new(location: String, expected_head: Option<&'a str>) -> Self {
+        let report = VerifyReport {
+            location,
+            expected_head_found: expected_head.map(|_| false),
+            ..VerifyReport::default()
         };
         Self {
-            noted,
-            at: None,
-            verified,
+            expected_head,
+            head: None,
+            report,
         }
     }
 
-    /// After the last line.
-    fn end(self) -> Verified {
-        let mut verified = self.verified;
-        verified.last = self.at.as_ref().map(|head| head.number);
-        verified.head = self.at.map(|head| head.digits().to_owned());
-        verified
+    /// Returns the report after the last line.
+    fn finish(self) -> VerifyReport {
+        let mut report = self.report;
+        report.last_seq = self.head.as_ref().map(|head| head.seq);
+        report.head = self.head.map(|head| head.hash_hex().to_owned());
+        report
     }
 
-    /// The next row.
-    fn row(&mut self, row: &Found) {
-        let (line, torn) = (row.line.as_bytes(), self.verified.torn);
-        let is_whole = self.line(row.number, line);
-        if self.verified.torn > torn {
-            // A row is written whole or not at all.
-            let what = "its text was cut off";
-            self.verified.found(row.number, what.to_owned());
+    /// Verifies the next row.
+    fn check_row(&mut self, row: &StoredRow) {
+        let (line, incomplete_before) = (row.line.as_bytes(), self.report.incomplete);
+        let is_intact = self.check_line(row.seq, line);
+        if self.report.incomplete > incomplete_before {
+            self.report.add_finding(row.seq, ChainProblem::CutOff);
         }
-        if is_whole {
-            let number = chain::number(line).and_then(|number| i64::try_from(number).ok());
-            let kind = chain::front(line).map(|(is_end, _)| is_end);
-            let is_as_it_says = row
-                .act()
-                .is_some_and(|act| Columns::of(&act) == row.columns)
+        if is_intact {
+            let seq = chain::parse_seq(line).and_then(|seq| i64::try_from(seq).ok());
+            let kind = chain::parse_kind_and_id(line).map(|(is_end, _)| is_end);
+            let matches_columns = row
+                .decode()
+                .is_some_and(|entry| SearchColumns::from_entry(&entry) == row.columns)
                 && kind == Some(row.state == 2)
-                && (row.number < 1 || number == Some(row.number));
-            if !is_as_it_says {
-                let what = "the columns for searching do not say what the entry says: somebody changed them";
-                self.verified.found(row.number, what.to_owned());
+                // Imported entries were shifted below 1, so their line contains another number.
+                && (row.seq < 1 || seq == Some(row.seq));
+            if !matches_columns {
+                self.report
+                    .add_finding(row.seq, ChainProblem::ColumnsMismatch);
             }
         }
     }
 
-    /// The next line, which has this number or is this one of its file; whether it is as it was written.
-    fn line(&mut self, count: i64, line: &[u8]) -> bool {
-        let verified = &mut self.verified;
-        let link = match chain::read(line) {
+    /// Verifies the next line. `position` is its sequence number or its line number in a file.
+    /// Returns whether it is intact.
+    fn check_line(&mut self, position: i64, line: &[u8]) -> bool {
+        let report = &mut self.report;
+        let link = match chain::parse_and_verify(line) {
             Ok(link) => link,
-            Err(Flaw::Torn)
-                if line.is_empty() || chain::parts(line).is_none() && is_piece(line) =>
+            Err(LineError::Truncated)
+                if line.is_empty() || chain::parse_link(line).is_none() && is_line_prefix(line) =>
             {
-                verified.torn += 1;
+                report.incomplete += 1;
                 return false;
             }
-            Err(flaw) => {
-                verified.lines += 1;
-                verified.found(count, flaw.to_string());
-                // What follows is judged by what this line says of itself, so that one change is one finding.
-                self.at = chain::parts(line).and_then(Head::at).or(self.at.take());
+            Err(error) => {
+                report.entries += 1;
+                report.add_finding(position, error.into());
+                // The following lines are compared with the hash that this line claims, so that one
+                // change is one finding.
+                self.head = chain::parse_link(line)
+                    .and_then(ChainHead::after)
+                    .or(self.head.take());
                 return false;
             }
         };
-        verified.lines += 1;
-        verified.first = verified.first.or(Some(link.number));
-        let before = match self.at.take() {
+        report.entries += 1;
+        report.first_seq = report.first_seq.or(Some(link.seq));
+        let before = match self.head.take() {
             Some(before) => before,
-            // What was before the first line that is left, nobody can tell any more.
-            None if link.number > 1 => Head {
-                number: link.number - 1,
-                hash: link.previous.try_into().unwrap_or(Head::START.hash),
+            // The lines before the first remaining one were deleted by retention and cannot be
+            // verified.
+            None if link.seq > 1 => ChainHead {
+                seq: link.seq - 1,
+                hash: link
+                    .previous_hash
+                    .try_into()
+                    .unwrap_or(ChainHead::START.hash),
             },
-            None => Head::START,
+            None => ChainHead::START,
         };
-        if link.number != before.number + 1 {
-            let what = format!(
-                "number {} follows number {}: lines were taken out, put in or moved",
-                link.number, before.number
-            );
-            verified.found(count, what);
-        } else if link.previous != before.hash {
-            let what = "it does not follow the line before it: that line was changed or replaced";
-            verified.found(count, what.to_owned());
+        if link.seq != before.seq + 1 {
+            let problem = ChainProblem::SequenceGap {
+                seq: link.seq,
+                previous_seq: before.seq,
+            };
+            report.add_finding(position, problem);
+        } else if link.previous_hash != before.hash {
+            report.add_finding(position, ChainProblem::PreviousHashMismatch);
         }
         if self
-            .noted
-            .is_some_and(|noted| noted.as_bytes() == link.hash)
+            .expected_head
+            .is_some_and(|expected_head| expected_head.as_bytes() == link.hash)
         {
-            verified.has_noted_head = Some(true);
+            report.expected_head_found = Some(true);
         }
-        self.at = Head::at(link);
+        self.head = ChainHead::after(link);
         true
     }
 }
 
-/// Whether it can be the beginning of a line.
-fn is_piece(line: &[u8]) -> bool {
-    let front = b"{\"number\":";
-    line.starts_with(front) || front.starts_with(line)
+/// Whether it can be the start of a line.
+fn is_line_prefix(line: &[u8]) -> bool {
+    let prefix = b"{\"seq\":";
+    line.starts_with(prefix) || prefix.starts_with(line)
 }

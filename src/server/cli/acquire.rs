@@ -1,4 +1,4 @@
-//! `lockkeeper acquire`: takes a lock and hands its token out.
+//! `lockkeeper acquire`: acquires a lock and prints its token.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,81 +7,84 @@ use clap::Args;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use super::answer::{acts, document, print};
-use super::direct::{Direct, failed};
-use super::options::{Straight, Which, millis, span, word};
-use super::run::terminal::suspend_waiting;
-use super::signals::{Signals, status_of};
-use super::text::{self, Page};
+use super::options::{CommonArgs, LockArgs, as_whole_millis, parse_duration, parse_variant};
+use super::output::{json_line, node_outcomes, print_checked};
+use super::signals::{Signals, exit_status, suspend_self};
+use super::standalone::{Standalone, lock_failure};
+use super::text::{self, TextFormat};
 use super::token::{self, TokenFile};
-use super::{Failure, who};
-use crate::domain::{Fault, Format, LockId};
+use super::{Failure, identity};
+use crate::domain::{Format, LockId, OperationError};
 use crate::server::config;
-use crate::server::operations::{AcquireRequest, Acquired};
+use crate::server::operations::{AcquireRequest, AcquiredLock};
 
-/// What `acquire` is told.
+/// The arguments of `acquire`.
 #[derive(Args)]
-pub struct Acquire {
+pub struct AcquireArgs {
     #[command(flatten)]
-    which: Which,
-    /// The lease: 500ms, 30s, 5m. The lock ends by itself when it is over.
-    #[arg(long, value_name = "SPAN", value_parser = span)]
+    lock: LockArgs,
+    /// The lease, like 500ms, 30s or 5m. The lock expires at its end.
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     ttl: Duration,
-    /// Wait this long for a lock that somebody else holds [default: one try].
-    #[arg(long, value_name = "SPAN", value_parser = span)]
+    /// How long to wait for a lock that another owner holds [default: no waiting].
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     wait: Option<Duration>,
-    /// Who wants it, readable for everybody who looks at the lock; by default user@host.
+    /// A readable name of the owner, visible to everyone who can see the lock (default: user and host).
     #[arg(long, value_name = "TEXT")]
     label: Option<String>,
-    /// The layout to write: plain, redisson, redisson-fair, legacy-timestamp.
-    #[arg(long, value_name = "FORMAT", default_value = "plain", value_parser = format)]
+    /// The lock format: plain, redisson, redisson-fair, legacy-timestamp.
+    #[arg(long, value_name = "FORMAT", default_value = "plain", value_parser = parse_format)]
     format: Format,
-    /// Write the token into this new file, readable for its owner alone, instead of printing it.
+    /// Write the token to this new file, readable only by you, instead of printing it.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// The file with one's own token (`-` is standard input), else `LOCKKEEPER_TOKEN`: a lock that it holds already is
-    /// extended.
+    /// A file with your own token (`-` is standard input) instead of `LOCKKEEPER_TOKEN`. If the
+    /// token already holds the lock, the lease is extended.
     #[arg(long, value_name = "FILE")]
     own_token_file: Option<PathBuf>,
     #[command(flatten)]
-    straight: Straight,
+    common: CommonArgs,
 }
 
-impl Acquire {
-    pub fn wants_json(&self) -> bool {
-        self.straight.json
+impl AcquireArgs {
+    pub fn prints_json(&self) -> bool {
+        self.common.json
     }
 
-    /// The token that the caller brings along.
+    /// The token supplied by the caller.
     ///
-    /// The one in the environment of a command under `lockkeeper run` belongs to that lock and to no other.
+    /// In a command under `lockkeeper run`, the token in the environment belongs to the lock of
+    /// `run` and is not used for other locks.
     fn own_token(&self, id: &LockId) -> Result<Option<String>, Failure> {
         match &self.own_token_file {
-            Some(path) => token::read(path).map(Some),
+            Some(path) => token::read_token(path).map(Some),
             None => {
-                let of = config::variable(token::KEY_VARIABLE);
-                if of.is_some_and(|key| key != token::key_variable(&id.key)) {
+                let of = config::os_env_var(token::KEY_VARIABLE);
+                if of.is_some_and(|key| key != token::key_env_value(&id.key)) {
                     return Ok(None);
                 }
-                token::from_environment()
+                token::token_from_env()
             }
         }
     }
 }
 
-/// Reads the name of a format.
-pub fn format(slug: &str) -> Result<Format, String> {
-    word(slug).map_err(|why| format!("a format: {why}"))
+/// Parses the name of a format.
+pub fn parse_format(slug: &str) -> Result<Format, String> {
+    parse_variant(slug)
 }
 
-/// Takes the lock; the exit status is 0, or that of a signal that ended the waiting.
-pub async fn run(options: Acquire) -> Result<u8, Failure> {
-    let mut signals = Signals::that_end()?;
-    let id = options.which.id(&options.straight.nodes)?;
+/// Acquires the lock. Returns the exit status: 0, or that of a signal during the wait.
+pub async fn run(options: AcquireArgs) -> Result<u8, Failure> {
+    let mut signals = Signals::termination()?;
+    let id = options.lock.lock_id(&options.common.source)?;
     let request = AcquireRequest {
-        ttl_ms: millis(options.ttl),
+        ttl_ms: as_whole_millis(options.ttl),
         wait_ms: 0,
-        label: options.label.clone().or_else(|| Some(who::am_i())),
+        label: options
+            .label
+            .clone()
+            .or_else(|| Some(identity::user_at_host())),
         format: options.format,
         token: options.own_token(&id)?,
         auto_renew: false,
@@ -91,56 +94,60 @@ pub async fn run(options: Acquire) -> Result<u8, Failure> {
         .as_deref()
         .map(TokenFile::prepare)
         .transpose()?;
-    let direct = Direct::start(options.straight.nodes, Some(&id.group))?;
+    let standalone = Standalone::start(options.common.source, Some(&id.group))?;
     let wait = options.wait.unwrap_or_default();
-    let obtaining = obtain(&direct, &id, request, wait);
-    let acquired = match until_signalled(&mut signals, obtaining).await {
-        Ok(taken) => taken.map_err(failed(&id))?,
+    let acquiring = acquire_with_wait(&standalone, &id, request, wait);
+    let acquired = match until_signalled(&mut signals, acquiring).await {
+        Ok(result) => result.map_err(lock_failure(&id))?,
         Err(signal) => {
-            direct.settle().await;
-            return Ok(status_of(signal));
+            standalone.finish_background_work().await;
+            return Ok(exit_status(signal));
         }
     };
     let handed_out = match file {
-        Some(file) => file.keep(&acquired.token),
+        Some(file) => file.write(&acquired.token),
         None => Ok(()),
     };
-    let text = if options.straight.json {
-        document(&as_json(&acquired, options.token_file.as_ref()))
+    let text = if options.common.json {
+        json_line(&as_json(&acquired, options.token_file.as_ref()))
     } else {
-        words(&id, &acquired, options.token_file.as_ref())
+        describe(&id, &acquired, options.token_file.as_ref())
     };
     let handed_out = handed_out.and_then(|()| {
-        print(&text).map_err(|why| Failure::broken(format!("standard output: {why}")))
+        print_checked(&text).map_err(|why| Failure::failed(format!("standard output: {why}")))
     });
     if let Err(failure) = handed_out {
-        // Nobody has the token, so nobody could ever release it.
-        let _expires_otherwise = direct
+        // The token was not delivered, so the caller could never release the lock.
+        let _expires_otherwise = standalone
             .operations
-            .release(&direct.actor, &id, &acquired.token)
+            .release(&standalone.principal, &id, &acquired.token)
             .await;
-        return Err(failure.advise("The lock was released again."));
+        return Err(failure.with_advice("The lock was released."));
     }
     Ok(0)
 }
 
-/// Takes the lock, waiting up to `wait` for it: with one token all the while, and so in one place in line.
-pub async fn obtain(
-    direct: &Direct,
+/// Acquires the lock, waiting up to `wait`. The same token is used for all attempts, so the
+/// position in the wait queue is kept.
+pub async fn acquire_with_wait(
+    standalone: &Standalone,
     id: &LockId,
     mut request: AcquireRequest,
     wait: Duration,
-) -> Result<Acquired, Fault> {
-    direct.quorum_is_up().await;
-    request.wait_ms = millis(wait.min(Duration::from_hours(24 * 365)));
-    let taken = direct.operations.acquire(&direct.actor, id, &request).await;
+) -> Result<AcquiredLock, OperationError> {
+    standalone.wait_for_quorum().await;
+    request.wait_ms = as_whole_millis(wait.min(Duration::from_hours(24 * 365)));
+    let taken = standalone
+        .operations
+        .acquire(&standalone.principal, id, &request)
+        .await;
     if taken.is_err() {
-        direct.settle().await;
+        standalone.finish_background_work().await;
     }
     taken
 }
 
-/// Does something until a signal comes that ends it.
+/// Runs a future until it completes or a terminating signal arrives.
 pub async fn until_signalled<T>(
     signals: &mut Signals,
     doing: impl Future<Output = T>,
@@ -150,7 +157,7 @@ pub async fn until_signalled<T>(
         tokio::select! {
             done = &mut doing => return Ok(done),
             signal = signals.next() => match signal {
-                Signal::SIGTSTP => suspend_waiting(),
+                Signal::SIGTSTP => suspend_self(),
                 Signal::SIGCHLD => {}
                 signal => return Err(signal),
             },
@@ -158,7 +165,7 @@ pub async fn until_signalled<T>(
     }
 }
 
-fn as_json(acquired: &Acquired, file: Option<&PathBuf>) -> Value {
+fn as_json(acquired: &AcquiredLock, file: Option<&PathBuf>) -> Value {
     let mut answer = json!(acquired);
     if let (Some(fields), Some(path)) = (answer.as_object_mut(), file) {
         fields.remove("token");
@@ -167,24 +174,24 @@ fn as_json(acquired: &Acquired, file: Option<&PathBuf>) -> Value {
     answer
 }
 
-fn words(id: &LockId, acquired: &Acquired, file: Option<&PathBuf>) -> String {
+fn describe(id: &LockId, acquired: &AcquiredLock, file: Option<&PathBuf>) -> String {
     let token = match file {
-        Some(path) => ("token in", text::visible(&path.to_string_lossy())),
+        Some(path) => ("token in", text::escape_invisible(&path.to_string_lossy())),
         None => ("token", acquired.token.clone()),
     };
-    let mut facts = vec![
-        ("lock", text::name(&id.key)),
+    let mut fields = vec![
+        ("lock", text::lock_name(&id.key)),
         token,
         ("fingerprint", acquired.fingerprint.to_string()),
     ];
     if let Some(fencing) = acquired.fencing_token {
-        facts.push(("fencing token", fencing.to_string()));
+        fields.push(("fencing token", fencing.to_string()));
     }
-    let validity = text::span(acquired.validity_ms);
-    facts.push((
+    let validity = text::format_ms(acquired.validity_ms);
+    fields.push((
         "valid for",
         format!("{validity}, until {}", acquired.expires_at),
     ));
-    facts.push(("nodes", acts(&acquired.nodes)));
-    Page::of_stdout().facts(&facts)
+    fields.push(("nodes", node_outcomes(&acquired.nodes)));
+    TextFormat::for_stdout().fields(&fields)
 }

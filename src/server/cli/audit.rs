@@ -1,4 +1,4 @@
-//! `lockkeeper audit`: verifies, searches, exports and imports what is written about operations.
+//! `lockkeeper audit`: verifies, searches, exports and imports the audit log.
 
 use std::io::{self, BufRead as _, BufReader, BufWriter, Write as _};
 use std::path::PathBuf;
@@ -8,323 +8,339 @@ use clap::{Args, Subcommand};
 use sqlx::Row as _;
 use strum::VariantArray as _;
 
-use super::answer::{document, show, status};
-use super::options::Nodes;
-use super::text::{Page, Style, visible};
-use super::{Failure, counted};
-use crate::domain::role::Sight;
-use crate::domain::{ActEnd, ActKind, AuditFilter, Audited, LockKey, Timestamp};
-use crate::server::audit::{self as audited, ImportError, Search, Verified, verify, verify_files};
+use super::options::ConfigSource;
+use super::output::{json_line, print_stdout, status};
+use super::text::{Style, TextFormat, escape_invisible};
+use super::{Failure, pluralize};
+use crate::domain::role::VisibleGroups;
+use crate::domain::{AuditEntry, AuditFilter, LockKey, OperationKind, OperationResult, Timestamp};
+use crate::server::audit::{
+    self as audited, AuditSearch, ImportError, VerifyReport, verify, verify_files,
+};
 use crate::server::clock::Clock;
 use crate::server::config::AuditConfig;
 use crate::server::storage::{Storage, StorageError};
 
-/// How many entries are read at once.
-const PAGE: i64 = 1_000;
+/// The number of entries per query of an export.
+const BATCH_SIZE: i64 = 1_000;
 
-/// What `audit` is told.
+/// The arguments of `audit`.
 #[derive(Args)]
-pub struct Audit {
+pub struct AuditArgs {
     #[command(subcommand)]
-    command: Command,
+    command: AuditCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
-    /// Checks that no entry of the audit was changed, taken out, put in or moved.
+enum AuditCommand {
+    /// Verifies that no entry was changed, removed, inserted or moved.
     #[command(after_help = super::help::AUDIT_VERIFY)]
-    Verify(Verify),
-    /// Lists operations, the latest first.
-    Search(Box<Find>),
-    /// Writes every entry as a line of JSON with its part of the hash chain, the oldest first.
-    Export(Export),
-    /// Reads the files of an earlier version (audit.jsonl and the full ones beside it) into the storage, if their chain is whole.
-    Import(Import),
+    Verify(VerifyArgs),
+    /// Lists entries, the latest first.
+    Search(Box<SearchArgs>),
+    /// Writes all entries as JSON lines with their hashes, the oldest first.
+    Export(ExportArgs),
+    /// Imports the audit files of an earlier version (audit.jsonl and its rotated files) into the
+    /// storage, if their hash chain is intact.
+    Import(ImportArgs),
 }
 
 #[derive(Args)]
-struct Verify {
-    /// Files of an earlier version, or exported ones [default: the storage of the configuration].
+struct VerifyArgs {
+    /// Exported files, or files of an earlier version [default: the configured storage].
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The hash of a last entry that was noted elsewhere: it must be in the chain. Without it, entries that were cut off at the
-    /// end are not missed.
+    /// A head hash that was recorded earlier and must be in the chain. Without it, entries removed
+    /// from the end are not detected.
     #[arg(long, value_name = "HASH", conflicts_with = "files")]
-    head: Option<String>,
+    expect_head: Option<String>,
     #[command(flatten)]
-    nodes: Nodes,
-    /// Answer in JSON, one document on standard output.
+    source: ConfigSource,
+    /// Print one JSON document on standard output.
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Args)]
-struct Find {
-    /// Only on this group.
+struct SearchArgs {
+    /// Only entries of this group.
     #[arg(long)]
     group: Option<String>,
-    /// Only on the lock with exactly this name.
+    /// Only entries of the lock with exactly this name.
     #[arg(long)]
     key: Option<String>,
     /// Only this operation: acquire, extend, release, force-release, …
-    #[arg(long, value_name = "WORD", value_parser = act)]
-    act: Option<ActKind>,
-    /// Only by whoever has exactly this name.
+    #[arg(long, value_name = "WORD", value_parser = parse_action)]
+    action: Option<OperationKind>,
+    /// Only entries of the user or token with exactly this name.
     #[arg(long, value_name = "NAME")]
-    who: Option<String>,
-    /// Only what ended like this: done, partial, refused, failed, unknown, in-progress.
-    #[arg(long, value_name = "WORD", value_parser = end)]
-    end: Option<ActEnd>,
-    /// Only what has this in the lock's name, the owner, the reason, the request's id or the name of who did it.
+    actor: Option<String>,
+    /// Only this result: done, partial, refused, failed, unknown, in-progress.
+    #[arg(long, value_name = "WORD", value_parser = parse_result)]
+    result: Option<OperationResult>,
+    /// Only entries with this text in the lock's name, the owner, the reason, the request id or the
+    /// user name.
     #[arg(long, value_name = "TEXT")]
     text: Option<String>,
-    /// Only what began at this moment or later, like 2026-11-20T18:48:05Z.
-    #[arg(long, value_name = "TIME", value_parser = moment)]
+    /// Only operations that started at this time or later, like 2026-11-20T18:48:05Z.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     from: Option<Timestamp>,
-    /// Only what began before this moment.
-    #[arg(long, value_name = "TIME", value_parser = moment)]
+    /// Only operations that started before this time.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     until: Option<Timestamp>,
-    /// At most so many.
+    /// The maximum number of entries.
     #[arg(long, value_name = "N", default_value = "100")]
     limit: usize,
     #[command(flatten)]
-    nodes: Nodes,
-    /// Answer in JSON, one document on standard output.
+    source: ConfigSource,
+    /// Print one JSON document on standard output.
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Args)]
-struct Export {
+struct ExportArgs {
     #[command(flatten)]
-    nodes: Nodes,
+    source: ConfigSource,
 }
 
 #[derive(Args)]
-struct Import {
-    /// The files, in any order; the chain says in which they were written.
+struct ImportArgs {
+    /// The files, in any order; the hash chain determines their sequence.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     #[command(flatten)]
-    nodes: Nodes,
-    /// Answer in JSON, one document on standard output.
+    source: ConfigSource,
+    /// Print one JSON document on standard output.
     #[arg(long)]
     json: bool,
 }
 
-fn act(text: &str) -> Result<ActKind, String> {
-    let words = ActKind::VARIANTS.iter().map(|act| act.slug());
-    one_of(text, words)
+fn parse_action(text: &str) -> Result<OperationKind, String> {
+    let slugs = OperationKind::VARIANTS.iter().map(|action| action.slug());
+    parse_one_of(text, slugs)
 }
 
-fn end(text: &str) -> Result<ActEnd, String> {
-    let words = ActEnd::VARIANTS.iter().map(|end| end.slug());
-    one_of(text, words)
+fn parse_result(text: &str) -> Result<OperationResult, String> {
+    let slugs = OperationResult::VARIANTS.iter().map(|result| result.slug());
+    parse_one_of(text, slugs)
 }
 
-fn one_of<T: FromStr>(text: &str, words: impl Iterator<Item = &'static str>) -> Result<T, String> {
+fn parse_one_of<T: FromStr>(
+    text: &str,
+    slugs: impl Iterator<Item = &'static str>,
+) -> Result<T, String> {
     text.parse().map_err(|_| {
-        let words: Vec<_> = words.collect();
-        format!("it is one of {}", words.join(", "))
+        let slugs: Vec<_> = slugs.collect();
+        format!("must be one of {}", slugs.join(", "))
     })
 }
 
-fn moment(text: &str) -> Result<Timestamp, String> {
-    let wrong = |_| "it is a moment like 2026-11-20T18:48:05Z".to_owned();
-    Timestamp::try_from(text.to_owned()).map_err(wrong)
+fn parse_time(text: &str) -> Result<Timestamp, String> {
+    let invalid = |_| "invalid time; write it like 2026-11-20T18:48:05Z".to_owned();
+    Timestamp::try_from(text.to_owned()).map_err(invalid)
 }
 
-impl Audit {
-    pub fn wants_json(&self) -> bool {
+impl AuditArgs {
+    pub fn prints_json(&self) -> bool {
         match &self.command {
-            Command::Verify(options) => options.json,
-            Command::Search(options) => options.json,
-            Command::Import(options) => options.json,
-            Command::Export(_) => false,
+            AuditCommand::Verify(options) => options.json,
+            AuditCommand::Search(options) => options.json,
+            AuditCommand::Import(options) => options.json,
+            AuditCommand::Export(_) => false,
         }
     }
 }
 
-pub async fn run(options: Audit) -> Result<u8, Failure> {
+pub async fn run(options: AuditArgs) -> Result<u8, Failure> {
     match options.command {
-        Command::Verify(options) => {
+        AuditCommand::Verify(options) => {
             let verified = if options.files.is_empty() {
-                let storage = existing(options.nodes)?;
-                verify(&storage, options.head.as_deref())
+                let storage = open_existing(options.source)?;
+                verify(&storage, options.expect_head.as_deref())
                     .await
-                    .map_err(unreadable)?
+                    .map_err(read_failure)?
             } else {
-                let read = verify_files(&in_order(options.files)?, &mut |_| {});
-                read.map_err(|why| Failure::unusable(why.to_string()))?
+                let read = verify_files(&sort_by_first_entry(options.files)?, &mut |_| {});
+                read.map_err(|why| Failure::invalid_input(why.to_string()))?
             };
-            report(&verified, options.json)
+            print_verification(&verified, options.json)
         }
-        Command::Search(options) => search(*options).await.map(|()| 0),
-        Command::Export(options) => export(&existing(options.nodes)?).await.map(|()| 0),
-        Command::Import(options) => {
-            let storage = Storage::new(&options.nodes.read()?.storage, false);
-            let imported = audited::import(&storage, in_order(options.files)?).await;
-            report(&imported.map_err(not_imported)?, options.json)
+        AuditCommand::Search(options) => search(*options).await.map(|()| 0),
+        AuditCommand::Export(options) => export(&open_existing(options.source)?).await.map(|()| 0),
+        AuditCommand::Import(options) => {
+            let storage = Storage::new(&options.source.load()?.storage, false);
+            let imported = audited::import(&storage, sort_by_first_entry(options.files)?).await;
+            print_verification(&imported.map_err(import_failure)?, options.json)
         }
     }
 }
 
-/// The storage of the configuration, if there is any: looking creates none.
-fn existing(nodes: Nodes) -> Result<Storage, Failure> {
-    let config = nodes.read()?.storage;
+/// Opens the configured storage if it exists. A read-only command must not create it.
+fn open_existing(source: ConfigSource) -> Result<Storage, Failure> {
+    let config = source.load()?.storage;
     if let Some(path) = config.url.path().filter(|path| !path.exists()) {
-        return Err(Failure::unusable(format!(
-            "{} does not exist: nothing was written yet",
+        return Err(Failure::invalid_input(format!(
+            "{} does not exist; nothing has been recorded yet",
             path.display()
         )));
     }
     Ok(Storage::new(&config, false))
 }
 
-fn unreadable(why: StorageError) -> Failure {
-    Failure::unusable(why.to_string())
+fn read_failure(why: StorageError) -> Failure {
+    Failure::invalid_input(why.to_string())
 }
 
-fn not_imported(why: ImportError) -> Failure {
+fn import_failure(why: ImportError) -> Failure {
     match why {
-        ImportError::Unreadable(_) => Failure::unusable(why.to_string()),
-        ImportError::Storage(_) | ImportError::Refused(_) => Failure::broken(why.to_string()),
+        ImportError::Unreadable(_) => Failure::invalid_input(why.to_string()),
+        ImportError::Storage(_) | ImportError::Rejected(_) => Failure::failed(why.to_string()),
     }
 }
 
-/// Files by the number of their first line; what has none (a lock file, an empty one) is left out.
-fn in_order(files: Vec<PathBuf>) -> Result<Vec<PathBuf>, Failure> {
+/// Sorts files by the sequence number of their first entry. Files without one (lock files, empty
+/// files) are skipped.
+fn sort_by_first_entry(files: Vec<PathBuf>) -> Result<Vec<PathBuf>, Failure> {
     let mut numbered = Vec::new();
     for path in files {
         let mut first = Vec::new();
         let file = std::fs::File::open(&path);
         file.and_then(|file| BufReader::new(file).read_until(b'\n', &mut first))
-            .map_err(|why| Failure::unusable(format!("{}: {why}", path.display())))?;
-        numbered.extend(audited::chain::number(&first).map(|number| (number, path)));
+            .map_err(|why| Failure::invalid_input(format!("{}: {why}", path.display())))?;
+        numbered.extend(audited::chain::parse_seq(&first).map(|number| (number, path)));
     }
     if numbered.is_empty() {
-        return Err(Failure::unusable("there is no line of an audit in it"));
+        return Err(Failure::invalid_input("the files contain no audit entries"));
     }
     numbered.sort();
     Ok(numbered.into_iter().map(|(_, path)| path).collect())
 }
 
-fn report(verified: &Verified, is_json: bool) -> Result<u8, Failure> {
-    show(&match is_json {
-        true => document(verified),
-        false => words(verified),
+fn print_verification(verified: &VerifyReport, is_json: bool) -> Result<u8, Failure> {
+    print_stdout(&match is_json {
+        true => json_line(verified),
+        false => describe(verified),
     })?;
-    Ok(match verified.is_whole() {
+    Ok(match verified.is_intact() {
         true => 0,
         false => status::FAILED,
     })
 }
 
-fn words(verified: &Verified) -> String {
-    let page = Page::of_stdout();
+fn describe(verified: &VerifyReport) -> String {
+    let format = TextFormat::for_stdout();
     let number =
         |number: Option<u64>| number.map_or("none".to_owned(), |number| number.to_string());
-    let result = match verified.is_whole() {
-        true => page.paint("as it was written", Style::Good),
-        false => page.paint("not as it was written", Style::Bad),
+    let result = match verified.is_intact() {
+        true => format.paint("intact", Style::Success),
+        false => format.paint("modified", Style::Error),
     };
-    let mut facts = vec![
+    let mut fields = vec![
         ("audit", result),
-        ("in", visible(&verified.place)),
-        ("entries", verified.lines.to_string()),
-        ("first", number(verified.first)),
-        ("last", number(verified.last)),
+        ("in", escape_invisible(&verified.location)),
+        ("entries", verified.entries.to_string()),
+        ("first", number(verified.first_seq)),
+        ("last", number(verified.last_seq)),
     ];
-    if verified.torn > 0 {
-        let torn = "not written to their end, and no act follows from them";
-        facts.push(("torn", format!("{} {torn}", verified.torn)));
+    if verified.incomplete > 0 {
+        let note = "only partly written; their operations were not performed";
+        fields.push(("incomplete", format!("{} {note}", verified.incomplete)));
     }
     if let Some(head) = &verified.head {
-        facts.push(("head", head.clone()));
+        fields.push(("head", head.clone()));
     }
-    if verified.has_noted_head == Some(false) {
-        let cut = "the head that was given is not in it: it was cut off or written anew";
-        facts.push(("", page.paint(cut, Style::Bad)));
+    if verified.expected_head_found == Some(false) {
+        let missing =
+            "the expected head is not in the chain: entries were removed, or the chain was rebuilt";
+        fields.push(("", format.paint(missing, Style::Error)));
     }
-    let mut out = page.facts(&facts);
+    let mut out = format.fields(&fields);
     for finding in &verified.findings {
-        out.push_str(&format!("{}: {}\n", finding.line, finding.what));
+        out.push_str(&format!("{}: {}\n", finding.line, finding.problem));
     }
     out
 }
 
-async fn search(options: Find) -> Result<(), Failure> {
-    let storage = existing(options.nodes)?;
-    let audit = audited::Audit::new(&AuditConfig::default(), storage, Clock::real());
+async fn search(options: SearchArgs) -> Result<(), Failure> {
+    let storage = open_existing(options.source)?;
+    let audit = audited::AuditLog::new(&AuditConfig::default(), storage, Clock::system());
     let key = options.key.map(|key| LockKey::new(key.into_bytes()));
-    let search = Search {
+    let search = AuditSearch {
         filter: AuditFilter {
             group: options.group,
             key,
-            act: options.act,
-            who: options.who,
-            end: options.end,
+            action: options.action,
+            actor: options.actor,
+            result: options.result,
             text: options.text,
             from: options.from,
             until: options.until,
         },
-        sight: Sight::Everything,
+        visible_groups: VisibleGroups::All,
         limit: options.limit,
         cursor: None,
     };
-    let page = audit.search(search).await;
-    let page = page.map_err(|fault| Failure::from(&fault))?;
+    let result = audit.search(search).await;
+    let page = result.map_err(|error| Failure::from(&error))?;
     if options.json {
-        return show(&document(&page));
+        return print_stdout(&json_line(&page));
     }
-    let cut = if page.is_cut {
+    let more = if page.truncated {
         "; there may be more"
     } else {
         ""
     };
-    let rows: Vec<_> = page.acts.iter().map(row).collect();
-    let heading = ["BEGAN", "ACT", "END", "WHO", "GROUP", "KEY", "REASON"];
-    let mut out = Page::of_stdout().table(&heading, &rows);
-    out.push_str(&format!("{}{cut}\n", counted(rows.len(), "operation")));
-    show(&out)
+    let rows: Vec<_> = page.entries.iter().map(entry_row).collect();
+    let heading = [
+        "STARTED", "ACTION", "RESULT", "ACTOR", "GROUP", "KEY", "REASON",
+    ];
+    let mut out = TextFormat::for_stdout().table(&heading, &rows);
+    out.push_str(&format!("{}{more}\n", pluralize(rows.len(), "operation")));
+    print_stdout(&out)
 }
 
-fn row(act: &Audited) -> Vec<(String, Style)> {
-    let text = |text: &Option<String>| visible(text.as_deref().unwrap_or_default());
-    let how = match act.end {
-        ActEnd::Done => Style::Good,
-        ActEnd::Refused | ActEnd::InProgress => Style::Quiet,
-        ActEnd::Partial | ActEnd::Failed | ActEnd::Unknown => Style::Bad,
+fn entry_row(entry: &AuditEntry) -> Vec<(String, Style)> {
+    let text = |text: &Option<String>| escape_invisible(text.as_deref().unwrap_or_default());
+    let style = match entry.result {
+        OperationResult::Done => Style::Success,
+        OperationResult::Refused | OperationResult::InProgress => Style::Dim,
+        OperationResult::Partial | OperationResult::Failed | OperationResult::Unknown => {
+            Style::Error
+        }
     };
-    let key = act.key.as_ref().map(|key| visible(&key.text()));
+    let key = entry.key.as_ref().map(|key| escape_invisible(&key.text()));
     vec![
-        (act.began_at.to_string(), Style::Quiet),
-        (act.act.slug().to_owned(), Style::Plain),
-        (act.end.slug().to_owned(), how),
-        (visible(&act.who), Style::Plain),
-        (text(&act.group), Style::Plain),
+        (entry.started_at.to_string(), Style::Dim),
+        (entry.action.slug().to_owned(), Style::Plain),
+        (entry.result.slug().to_owned(), style),
+        (escape_invisible(&entry.actor), Style::Plain),
+        (text(&entry.group), Style::Plain),
         (key.unwrap_or_default(), Style::Plain),
-        (text(&act.reason), Style::Quiet),
+        (text(&entry.reason), Style::Dim),
     ]
 }
 
 async fn export(storage: &Storage) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
-    let unwritten = |why: io::Error| Failure::broken(format!("cannot be written: {why}"));
-    let page = "SELECT number, line FROM audit_entry WHERE number > $1 ORDER BY number LIMIT $2";
+    let write_failure = |why: io::Error| Failure::failed(format!("standard output: {why}"));
+    let query = "SELECT seq, line FROM audit_entry WHERE seq > $1 ORDER BY seq LIMIT $2";
     let mut last = i64::MIN;
     loop {
-        let mut db = storage.read().await.map_err(unreadable)?;
-        let rows = sqlx::query(page).bind(last).bind(PAGE).fetch_all(&mut *db);
-        let rows = rows.await.map_err(|why| unreadable(why.into()))?;
+        let mut db = storage.read().await.map_err(read_failure)?;
+        let rows = sqlx::query(query)
+            .bind(last)
+            .bind(BATCH_SIZE)
+            .fetch_all(&mut *db);
+        let rows = rows.await.map_err(|why| read_failure(why.into()))?;
         if rows.is_empty() {
-            return out.flush().map_err(unwritten);
+            return out.flush().map_err(write_failure);
         }
         for row in rows {
             let read = || Ok::<_, sqlx::Error>((row.try_get(0)?, row.try_get::<String, _>(1)?));
-            let (number, line) = read().map_err(|why| unreadable(why.into()))?;
+            let (number, line) = read().map_err(|why| read_failure(why.into()))?;
             last = number;
-            writeln!(out, "{line}").map_err(unwritten)?;
+            writeln!(out, "{line}").map_err(write_failure)?;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `lockkeeper check`: the doctor. Is this set-up fit for locking?
+//! `lockkeeper check`: the doctor.
 
 use std::time::Duration;
 
@@ -7,184 +7,194 @@ use serde_json::json;
 use tokio::time::Instant;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::answer::{document, note, show as print, status};
-use super::direct::Direct;
-use super::list::survey;
-use super::options::{Straight, span};
-use super::text::{Page, Style, visible};
-use super::{Failure, counted};
-use crate::domain::finding::Untold;
-use crate::domain::{Checkup, Finding, GroupView, NodeState, Severity, Unchecked};
-use crate::server::doctor::{examine_storage, examine_transport};
-use crate::server::index::Survey;
+use super::list::scan_groups;
+use super::options::{CommonArgs, parse_duration};
+use super::output::{json_line, print_stderr, print_stdout, status};
+use super::standalone::Standalone;
+use super::text::{Style, TextFormat, escape_invisible};
+use super::{Failure, pluralize};
+use crate::domain::finding::{GroupDiagnosis, SkippedCheck, UnavailableData};
+use crate::domain::{DiagnosisView, FindingView, GroupView, NodeState, Severity, SkippedCheckView};
+use crate::server::doctor::{diagnose_storage, diagnose_transport};
+use crate::server::index::OneShotScan;
 
-/// Lines are broken before they are wider than this.
-const WIDTH: usize = 100;
+/// The width at which lines are wrapped.
+const MAX_LINE_WIDTH: usize = 100;
 
-/// What `check` is told.
+/// The arguments of `check`.
 #[derive(Args)]
-pub struct Check {
+pub struct CheckArgs {
     /// Only this group.
     #[arg(long, value_name = "GROUP")]
     group: Option<String>,
-    /// How long to go over the nodes for locks, whose leases are looked at too.
-    #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = span)]
+    /// The time limit for scanning the nodes for locks and their leases.
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_duration)]
     timeout: Duration,
-    /// Print every field of the configuration file with what it means, and check nothing.
-    #[arg(long)]
-    fields: bool,
     #[command(flatten)]
-    straight: Straight,
+    common: CommonArgs,
 }
 
-impl Check {
-    pub fn wants_json(&self) -> bool {
-        self.straight.json
+impl CheckArgs {
+    pub fn prints_json(&self) -> bool {
+        self.common.json
     }
 }
 
-/// Checks; the exit status is 0 only if every group is fit.
-pub async fn run(options: Check) -> Result<u8, Failure> {
-    if options.fields {
-        print(fields())?;
-        return Ok(0);
+/// Runs the doctor. The exit status is 0 only if every group is fit for locking.
+pub async fn run(options: CheckArgs) -> Result<u8, Failure> {
+    let standalone = Standalone::start(options.common.source, options.group.as_deref())?;
+    let scans = scan_groups(&standalone, Instant::now() + options.timeout).await;
+    let groups = standalone.operations.groups(&standalone.principal);
+    let mut diagnoses = standalone
+        .operations
+        .diagnose_groups(&standalone.principal)
+        .await;
+    for ((diagnosis, group), scan) in diagnoses.iter_mut().zip(&groups).zip(&scans) {
+        diagnosis.unchecked.extend(unscanned_nodes(group, scan));
     }
-    let direct = Direct::start(options.straight.nodes, options.group.as_deref())?;
-    let surveys = survey(&direct, Instant::now() + options.timeout).await;
-    let groups = direct.operations.groups(&direct.actor);
-    let mut checkups = direct.operations.checkups(&direct.actor).await;
-    for ((checkup, group), survey) in checkups.iter_mut().zip(&groups).zip(&surveys) {
-        checkup.unchecked.extend(not_gone_over(group, survey));
-    }
-    let storage = match &direct.storage {
+    let storage = match &standalone.storage {
         Some(storage) => {
-            let now = direct.operations.index().now();
-            Some(examine_storage(storage, now).await)
+            let now = standalone.operations.index().now();
+            Some(diagnose_storage(storage, now).await.english_view())
         }
         None => None,
     };
-    let now = direct.operations.index().now();
-    let in_clear = direct.in_clear_at;
-    let transport = in_clear.map(|address| examine_transport(address, now));
-    let is_fit = checkups.iter().chain(&storage).all(|checkup| checkup.fit);
-    let warnings = &direct.warnings;
-    let printed = if options.straight.json {
-        let mut told = json!({ "fit": is_fit, "groups": checkups, "warnings": warnings });
+    let now = standalone.operations.index().now();
+    let transport = standalone
+        .cleartext_address
+        .map(|address| diagnose_transport(address, now).english_view());
+    let diagnoses: Vec<DiagnosisView> =
+        diagnoses.iter().map(GroupDiagnosis::english_view).collect();
+    let is_healthy = diagnoses
+        .iter()
+        .chain(&storage)
+        .all(|diagnosis| diagnosis.healthy);
+    let warnings = &standalone.warnings;
+    let printed = if options.common.json {
+        let mut json = json!({ "healthy": is_healthy, "groups": diagnoses, "warnings": warnings });
         if let Some(storage) = &storage {
-            told["storage"] = json!({ "fit": storage.fit, "findings": storage.findings });
+            json["storage"] = json!({ "healthy": storage.healthy, "findings": storage.findings });
         }
         if let Some(transport) = &transport {
-            told["sign_in"] = json!({ "fit": transport.fit, "findings": transport.findings });
+            json["sign_in"] =
+                json!({ "healthy": transport.healthy, "findings": transport.findings });
         }
-        document(&told)
+        json_line(&json)
     } else {
         for warning in warnings {
-            note(&format!("lockkeeper: warning: {}\n", visible(warning)));
+            print_stderr(&format!(
+                "lockkeeper: warning: {}\n",
+                escape_invisible(warning)
+            ));
         }
-        let page = Page::of_stdout();
-        let of_group = |(checkup, group): (&Checkup, &GroupView)| {
-            let nodes = counted(group.nodes.len(), "node");
+        let format = TextFormat::for_stdout();
+        let of_group = |(diagnosis, group): (&DiagnosisView, &GroupView)| {
+            let nodes = pluralize(group.nodes.len(), "node");
             let about = format!("{}, {nodes}", group.environment.slug());
-            of_checkup(page, checkup, &about)
+            format_diagnosis(format, diagnosis, &about)
         };
-        let groups = checkups.iter().zip(&groups).map(of_group);
+        let groups = diagnoses.iter().zip(&groups).map(of_group);
         let transport = transport
             .iter()
-            .map(|transport| of_checkup(page, transport, "who may come in"));
+            .map(|transport| format_diagnosis(format, transport, "sign-in"));
         let storage = storage
             .iter()
-            .map(|storage| of_checkup(page, storage, "the audit"));
+            .map(|storage| format_diagnosis(format, storage, "audit log"));
         groups.chain(storage).chain(transport).collect::<String>()
     };
-    print(&printed)?;
-    Ok(if is_fit { 0 } else { status::FAILED })
+    print_stdout(&printed)?;
+    Ok(if is_healthy { 0 } else { status::FAILED })
 }
 
-/// The example of the documentation: it has every field, and tests see to it that it is accepted.
-fn fields() -> &'static str {
-    let page = include_str!("../../../.github/configuration.md");
-    let example = page.split("```toml\n").nth(1);
-    let example = example.and_then(|rest| rest.split("```").next());
-    example.expect("the page shows a configuration")
-}
-
-/// Nodes whose locks were not all seen: nothing is said of the leases of the others.
-fn not_gone_over(group: &GroupView, survey: &Survey) -> Vec<Unchecked> {
+/// Nodes that were not scanned completely, so that some of their leases were not checked.
+fn unscanned_nodes(group: &GroupView, scan: &OneShotScan) -> Vec<SkippedCheck> {
     let up = group.nodes.iter();
     let up = up.filter(|node| node.state == NodeState::Up);
-    up.filter(|node| !survey.gone_over.contains(&node.name))
-        .map(|node| Unchecked {
+    up.filter(|node| !scan.scanned_nodes.contains(&node.name))
+        .map(|node| SkippedCheck {
             node: node.name.clone(),
-            what: "the leases of all its locks".to_owned(),
-            why: "it was not gone over whole: not in time (see --timeout), not allowed, or it has too many names".to_owned(),
-            of: Untold::Everything,
+            unavailable: UnavailableData::Leases,
         })
         .collect()
 }
 
-fn of_checkup(page: Page, checkup: &Checkup, about: &str) -> String {
-    let worst = checkup.findings.first().map(|finding| finding.severity);
+fn format_diagnosis(format: TextFormat, diagnosis: &DiagnosisView, about: &str) -> String {
+    let worst = diagnosis.findings.first().map(|finding| finding.severity);
     let mut out = format!(
         "{} ({about}): {}\n",
-        visible(&checkup.group),
-        page.paint(&checkup.summary(), worst.map_or(Style::Good, style))
+        escape_invisible(&diagnosis.group),
+        format.paint(
+            &diagnosis.summary(),
+            worst.map_or(Style::Success, severity_style)
+        )
     );
-    for finding in &checkup.findings {
+    for finding in &diagnosis.findings {
         out.push('\n');
-        out.push_str(&of_finding(page, finding));
+        out.push_str(&format_finding(format, finding));
     }
-    if !checkup.unchecked.is_empty() {
+    if !diagnosis.unchecked.is_empty() {
         out.push('\n');
     }
-    for Unchecked {
-        node, what, why, ..
-    } in &checkup.unchecked
+    for SkippedCheckView {
+        node,
+        check: what,
+        reason: why,
+    } in &diagnosis.unchecked
     {
-        let told = format!("{node}: {what}: {why}.");
-        out.push_str(&paragraph(page, ("unchecked", Style::Odd), &told));
+        let text = format!("{node}: {what}: {why}.");
+        out.push_str(&paragraph(format, ("unchecked", Style::Warning), &text));
     }
     out.push('\n');
     out
 }
 
-fn of_finding(page: Page, finding: &Finding) -> String {
-    let head = (finding.severity.slug(), style(finding.severity));
-    let mut out = paragraph(page, head, &format!("{} [{}]", finding.what, finding.code));
-    let quiet = Style::Quiet;
+fn format_finding(format: TextFormat, finding: &FindingView) -> String {
+    let head = (finding.severity.slug(), severity_style(finding.severity));
+    let mut out = paragraph(
+        format,
+        head,
+        &format!("{} [{}]", finding.summary, finding.code),
+    );
+    let quiet = Style::Dim;
     for evidence in &finding.evidence {
-        out.push_str(&paragraph(page, ("seen", quiet), evidence));
+        out.push_str(&paragraph(format, ("evidence", quiet), evidence));
     }
-    out.push_str(&paragraph(page, ("why", quiet), &finding.why));
-    out.push_str(&paragraph(page, ("fix", quiet), &finding.fix));
+    out.push_str(&paragraph(format, ("impact", quiet), &finding.impact));
+    out.push_str(&paragraph(format, ("fix", quiet), &finding.fix));
     for command in &finding.commands {
-        // Never broken: it is copied.
-        out.push_str(&format!("{:MARGIN$}  {}\n", "", visible(command)));
+        // Never wrapped, so that it can be copied.
+        out.push_str(&format!(
+            "{:LABEL_WIDTH$}  {}\n",
+            "",
+            escape_invisible(command)
+        ));
     }
     out
 }
 
-fn style(severity: Severity) -> Style {
+fn severity_style(severity: Severity) -> Style {
     match severity {
-        Severity::Error => Style::Bad,
-        Severity::Warning => Style::Odd,
-        Severity::Note => Style::Quiet,
+        Severity::Error => Style::Error,
+        Severity::Warning => Style::Warning,
+        Severity::Note => Style::Dim,
     }
 }
 
-/// The column where texts begin: two before and one behind the longest word.
-const MARGIN: usize = 12;
+/// The width of the label column: the longest label, `unchecked`, with two spaces before and one
+/// after it.
+const LABEL_WIDTH: usize = 12;
 
-/// A word in the margin, and beside it the text, broken between words.
-fn paragraph(page: Page, (word, style): (&str, Style), text: &str) -> String {
-    let mut out = format!("  {}", page.paint(word, style));
-    out.extend(std::iter::repeat_n(' ', MARGIN - 2 - word.len()));
-    let mut column = MARGIN;
-    for (n, word) in visible(text).split(' ').enumerate() {
+/// Formats a label and a text that is wrapped in the column to its right.
+fn paragraph(format: TextFormat, (word, style): (&str, Style), text: &str) -> String {
+    let mut out = format!("  {}", format.paint(word, style));
+    out.extend(std::iter::repeat_n(' ', LABEL_WIDTH - 2 - word.len()));
+    let mut column = LABEL_WIDTH;
+    for (n, word) in escape_invisible(text).split(' ').enumerate() {
         let width = word.width();
-        if n > 0 && column + 1 + width > WIDTH {
+        if n > 0 && column + 1 + width > MAX_LINE_WIDTH {
             out.push('\n');
-            out.extend(std::iter::repeat_n(' ', MARGIN));
-            column = MARGIN;
+            out.extend(std::iter::repeat_n(' ', LABEL_WIDTH));
+            column = LABEL_WIDTH;
         } else if n > 0 {
             out.push(' ');
             column += 1;
@@ -201,20 +211,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_text_is_broken_between_words_and_stays_in_its_column() {
+    fn a_long_text_is_wrapped_between_words_within_its_column() {
         let text = "word ".repeat(30);
-        let told = paragraph(Page::PLAIN, ("why", Style::Quiet), text.trim_end());
-        let lines: Vec<&str> = told.lines().collect();
+        let text = paragraph(TextFormat::PLAIN, ("impact", Style::Dim), text.trim_end());
+        let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 2);
-        assert!(lines[0].starts_with("  why       word word"), "{told}");
-        assert!(lines[1].starts_with("            word"), "{told}");
-        assert!(lines.iter().all(|line| line.width() <= WIDTH), "{told}");
-    }
-
-    #[test]
-    fn every_table_of_the_configuration_is_among_its_fields() {
-        for table in ["[limits]", "[[group]]", "[[group.format]]", "listen ="] {
-            assert!(fields().contains(table), "{table}");
-        }
+        assert!(lines[0].starts_with("  impact    word word"), "{text}");
+        assert!(lines[1].starts_with("            word"), "{text}");
+        assert!(
+            lines.iter().all(|line| line.width() <= MAX_LINE_WIDTH),
+            "{text}"
+        );
     }
 }

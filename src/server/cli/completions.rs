@@ -1,19 +1,19 @@
-//! `lockkeeper completions`: what a shell needs to complete this command line.
+//! `lockkeeper completions`: prints shell completions.
 
 use clap::{Args, CommandFactory as _};
 use clap_complete::Shell;
 
-use super::answer::show;
+use super::output::print_stdout;
 use super::{CommandLine, Failure};
 
-/// What `completions` is told.
+/// The arguments of `completions`.
 #[derive(Args)]
-pub struct Completions {
+pub struct CompletionsArgs {
     /// The shell.
     shell: Shell,
 }
 
-pub fn run(options: &Completions) -> Result<(), Failure> {
+pub fn run(options: &CompletionsArgs) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(
         options.shell,
@@ -21,5 +21,5 @@ pub fn run(options: &Completions) -> Result<(), Failure> {
         "lockkeeper",
         &mut script,
     );
-    show(&String::from_utf8_lossy(&script))
+    print_stdout(&String::from_utf8_lossy(&script))
 }

@@ -1,4 +1,4 @@
-//! `lockkeeper demo`: real redis-servers of its own, lively clients, and the console on them.
+//! `lockkeeper demo`: starts redis-servers and simulated clients, and serves the console on them.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -6,37 +6,38 @@ use std::path::PathBuf;
 use clap::Args;
 use tokio_util::sync::CancellationToken;
 
-use super::openness::Openness;
+use super::no_auth::NoAuthArgs;
 use super::serve::serve_config;
 use super::{Failure, stop_on_signal};
 use crate::server::demo::{self, DemoOptions};
 
-/// What `demo` is told.
+/// The arguments of `demo`.
 #[derive(Args)]
-pub struct Demo {
-    /// Where to listen; port 0 takes any.
+pub struct DemoArgs {
+    /// The listen address; port 0 selects a free port.
     #[arg(long, value_name = "ADDR", default_value = crate::server::config::DEFAULT_LISTEN)]
     listen: SocketAddr,
     /// The redis-server (or valkey-server) to start instead of the one on PATH.
     #[arg(long, value_name = "FILE")]
     redis_server: Option<PathBuf>,
     #[command(flatten)]
-    openness: Openness,
+    no_auth: NoAuthArgs,
 }
 
-pub(super) async fn run(options: Demo) -> Result<(), Failure> {
+pub(super) async fn run(options: DemoArgs) -> Result<(), Failure> {
     let stop = stop_on_signal()?;
-    let openness = options.openness;
+    let no_auth = options.no_auth;
     let options = DemoOptions {
         listen: options.listen,
         redis_server: options.redis_server,
     };
-    // The servers have a token of their own: they end after the console, which would take it for a failure otherwise.
+    // The servers have their own cancellation token, because they must stop after the console,
+    // which would report their end as a failure.
     let demo = tokio::select! {
-        started = demo::start(options, CancellationToken::new()) => started.map_err(|why| Failure::broken(why.to_string()))?,
+        started = demo::start(options, CancellationToken::new()) => started.map_err(|why| Failure::failed(why.to_string()))?,
         () = stop.cancelled() => return Ok(()),
     };
-    let served = serve_config(demo.config.clone(), &openness, stop).await;
-    demo.end().await;
-    served
+    let result = serve_config(demo.config.clone(), &no_auth, stop).await;
+    demo.shut_down().await;
+    result
 }

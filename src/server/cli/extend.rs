@@ -1,63 +1,63 @@
-//! `lockkeeper extend`: renews a lease with the owner's token.
+//! `lockkeeper extend`: extends a lease with the owner's token.
 
 use std::time::Duration;
 
 use clap::Args;
 
 use super::Failure;
-use super::answer::{acts, document, show};
-use super::direct::{Direct, failed};
-use super::options::{Straight, Which, millis, span};
-use super::text::{self, Page};
+use super::options::{CommonArgs, LockArgs, as_whole_millis, parse_duration};
+use super::output::{json_line, node_outcomes, print_stdout};
+use super::standalone::{Standalone, lock_failure};
+use super::text::{self, TextFormat};
 use super::token::TokenSource;
 
-/// What `extend` is told.
+/// The arguments of `extend`.
 #[derive(Args)]
-pub struct Extend {
+pub struct ExtendArgs {
     #[command(flatten)]
-    which: Which,
-    /// The new lease, from now: 500ms, 30s, 5m.
-    #[arg(long, value_name = "SPAN", value_parser = span)]
+    lock: LockArgs,
+    /// The new lease, starting now, like 500ms, 30s or 5m.
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     ttl: Duration,
     #[command(flatten)]
     token: TokenSource,
     #[command(flatten)]
-    straight: Straight,
+    common: CommonArgs,
 }
 
-impl Extend {
-    pub fn wants_json(&self) -> bool {
-        self.straight.json
+impl ExtendArgs {
+    pub fn prints_json(&self) -> bool {
+        self.common.json
     }
 }
 
-pub async fn run(options: Extend) -> Result<(), Failure> {
+pub async fn run(options: ExtendArgs) -> Result<(), Failure> {
     let (id, token) = (
-        options.which.id(&options.straight.nodes)?,
+        options.lock.lock_id(&options.common.source)?,
         options.token.read()?,
     );
-    let direct = Direct::start(options.straight.nodes, Some(&id.group))?;
-    direct.all_tried().await;
-    let ttl_ms = millis(options.ttl);
-    let extended = direct
+    let standalone = Standalone::start(options.common.source, Some(&id.group))?;
+    standalone.wait_for_all_nodes().await;
+    let ttl_ms = as_whole_millis(options.ttl);
+    let extended = standalone
         .operations
-        .extend(&direct.actor, &id, &token, ttl_ms)
+        .extend(&standalone.principal, &id, &token, ttl_ms)
         .await;
-    let extended = extended.map_err(failed(&id))?;
-    if options.straight.json {
-        return show(&document(&extended));
+    let extended = extended.map_err(lock_failure(&id))?;
+    if options.common.json {
+        return print_stdout(&json_line(&extended));
     }
-    let facts = [
-        ("lock", text::name(&id.key)),
+    let fields = [
+        ("lock", text::lock_name(&id.key)),
         (
             "valid for",
             format!(
                 "{}, until {}",
-                text::span(extended.validity_ms),
+                text::format_ms(extended.validity_ms),
                 extended.expires_at
             ),
         ),
-        ("nodes", acts(&extended.nodes)),
+        ("nodes", node_outcomes(&extended.nodes)),
     ];
-    show(&Page::of_stdout().facts(&facts))
+    print_stdout(&TextFormat::for_stdout().fields(&fields))
 }

@@ -1,4 +1,4 @@
-//! `lockkeeper list`: goes over every node once and shows the locks that are there.
+//! `lockkeeper list`: scans every node once and lists the locks.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
@@ -9,79 +9,81 @@ use clap::Args;
 use serde_json::json;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-use super::answer::{document, note, show as print, status};
-use super::direct::Direct;
-use super::options::{Straight, span, word};
-use super::show::{flags, verdict_style};
-use super::text::{self, Page, Style, visible};
-use super::{Failure, counted};
+use super::options::{CommonArgs, parse_duration, parse_variant};
+use super::output::{json_line, print_stderr, print_stdout, status};
+use super::show::{flag_names, verdict_style};
+use super::standalone::Standalone;
+use super::text::{self, Style, TextFormat, escape_invisible};
+use super::{Failure, pluralize};
 use crate::domain::{
-    Answer, Bundle, Bundles, By, Confidence, Filter, Flag, Format, GroupView, Lock, NodeState,
-    Order, Search, SearchError, Sight, Sort, Timestamp, Verdict,
+    Bucket, Buckets, Confidence, Filter, Flag, Format, GroupBy, GroupView, Lock, NodeState,
+    Observation, SearchError, SearchQuery, Sort, SortOrder, Timestamp, Verdict, VisibleGroups,
 };
 use crate::server::clock::Clock;
-use crate::server::index::Survey;
+use crate::server::index::OneShotScan;
 use crate::server::operations::{ListQuery, Listing};
 
-/// When people are told how far it is, and how often from then on.
-const PROGRESS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_millis(200));
+/// The delay before progress is shown, and the interval of its updates.
+const PROGRESS_DELAY: Duration = Duration::from_secs(1);
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
-/// So many patterns are named where locks were found.
-const PATTERNS_NAMED: usize = 3;
+/// The number of patterns in the coverage report if locks were found.
+const MAX_PATTERNS_SHOWN: usize = 3;
 
-/// What `list` is told.
+/// The arguments of `list`.
 #[derive(Args)]
-pub struct List {
+pub struct ListArgs {
     /// Only this group.
     #[arg(long, value_name = "GROUP")]
     group: Option<String>,
     /// A search: words, and terms like verdict:held owner:web-3 held>10m lock:invoice:*
-    #[arg(long, visible_alias = "q", value_name = "SEARCH", value_parser = search)]
-    query: Option<Search>,
+    #[arg(long, visible_alias = "q", value_name = "SEARCH", value_parser = parse_search)]
+    query: Option<SearchQuery>,
     /// Only this verdict: held, partial, split, unknown.
-    #[arg(long, value_name = "VERDICT", value_parser = word::<Verdict>)]
+    #[arg(long, value_name = "VERDICT", value_parser = parse_variant::<Verdict>)]
     verdict: Option<Verdict>,
-    /// Only with this flag: no-expiry, at-risk, overdue, endless, contended, split, fragment, restart-hazard.
-    #[arg(long, value_name = "FLAG", value_parser = word::<Flag>)]
+    /// Only with this flag: no-expiry, at-risk, overdue, endless, contended, split, fragment,
+    /// restart-hazard.
+    #[arg(long, value_name = "FLAG", value_parser = parse_variant::<Flag>)]
     flag: Option<Flag>,
-    /// Only this layout: plain, redisson, redis-py …
-    #[arg(long, value_name = "FORMAT", value_parser = word::<Format>)]
+    /// Only this format: plain, redisson, redis-py …
+    #[arg(long, value_name = "FORMAT", value_parser = parse_variant::<Format>)]
     format: Option<Format>,
     /// Only this confidence: sure, likely, possible [default: sure and likely].
-    #[arg(long, value_name = "DEGREE", value_parser = word::<Confidence>)]
+    #[arg(long, value_name = "DEGREE", value_parser = parse_variant::<Confidence>)]
     confidence: Option<Confidence>,
-    /// Only this owner: part of the label, or the beginning of the fingerprint.
+    /// Only owners with this text in the label, or with a fingerprint that starts with it.
     #[arg(long, value_name = "TEXT")]
     owner: Option<String>,
-    /// attention, key, lease, held, owner, contention, renewals.
-    #[arg(long, value_name = "WORD", default_value = "attention", value_parser = word::<Sort>)]
+    /// The sort order: attention, key, lease, held, owner, contention, renewals.
+    #[arg(long, value_name = "WORD", default_value = "attention", value_parser = parse_variant::<Sort>)]
     sort: Sort,
-    /// asc or desc [default: the end that people want to see first].
-    #[arg(long, value_name = "ORDER", value_parser = word::<Order>)]
-    order: Option<Order>,
-    /// One line for all locks of a prefix, an owner's host or a group, with their counts: prefix, owner, group.
-    #[arg(long, value_name = "WORD", value_parser = word::<By>)]
-    by: Option<By>,
-    /// At most so many locks, or lines of them [default: all].
+    /// asc or desc [default: depends on --sort].
+    #[arg(long, value_name = "ORDER", value_parser = parse_variant::<SortOrder>)]
+    order: Option<SortOrder>,
+    /// Count the locks by prefix, owner (host) or group instead of listing them.
+    #[arg(long, value_name = "WORD", value_parser = parse_variant::<GroupBy>)]
+    by: Option<GroupBy>,
+    /// The maximum number of lines [default: all].
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// How long to go over the nodes before showing what was found so far.
-    #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = span)]
+    /// The time limit for the scan; locks found until then are shown.
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_duration)]
     timeout: Duration,
     #[command(flatten)]
-    straight: Straight,
+    common: CommonArgs,
 }
 
-impl List {
-    pub fn wants_json(&self) -> bool {
-        self.straight.json
+impl ListArgs {
+    pub fn prints_json(&self) -> bool {
+        self.common.json
     }
 
-    fn listed(&self) -> ListQuery {
-        let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+    fn to_query(&self) -> ListQuery {
+        let non_empty = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
         ListQuery {
             filter: Filter {
-                sight: Sight::Everything,
+                visible_groups: VisibleGroups::All,
                 group: self.group.clone(),
                 search: self.query.clone().unwrap_or_default(),
                 verdict: self.verdict,
@@ -89,122 +91,123 @@ impl List {
                 attention: false,
                 format: self.format,
                 confidence: self.confidence,
-                owner: given(&self.owner),
+                owner: non_empty(&self.owner),
             },
             sort: self.sort,
-            order: self.order.unwrap_or(self.sort.usual_order()),
-            by: self.by,
+            order: self.order.unwrap_or(self.sort.default_order()),
+            group_by: self.by,
             limit: self.limit.unwrap_or(usize::MAX),
             cursor: None,
         }
     }
 }
 
-fn search(text: &str) -> Result<Search, SearchError> {
+fn parse_search(text: &str) -> Result<SearchQuery, SearchError> {
     text.parse()
 }
 
-/// Lists; the exit status is 0 only if no held lock can be missing.
-pub async fn run(options: List) -> Result<u8, Failure> {
-    let query = options.listed();
-    let direct = Direct::start(options.straight.nodes, options.group.as_deref())?;
-    let began = Clock::real().now();
-    let surveys = survey(&direct, Instant::now() + options.timeout).await;
-    let listing = direct
+/// Lists locks. The exit status is 0 only if no held lock can be missing.
+pub async fn run(options: ListArgs) -> Result<u8, Failure> {
+    let query = options.to_query();
+    let standalone = Standalone::start(options.common.source, options.group.as_deref())?;
+    let started_at = Clock::system().now();
+    let scans = scan_groups(&standalone, Instant::now() + options.timeout).await;
+    let listing = standalone
         .operations
-        .list(&direct.actor, &query)
+        .list(&standalone.principal, &query)
         .await
-        .map_err(|fault| Failure::from(&fault))?;
-    let groups = direct.operations.groups(&direct.actor);
+        .map_err(|error| Failure::from(&error))?;
+    let groups = standalone.operations.groups(&standalone.principal);
     let is_complete = groups
         .iter()
-        .zip(&surveys)
-        .all(|(group, survey)| misses_nothing(group, survey));
-    let printed = if options.straight.json {
-        let mut answer = json!(listing);
-        answer["groups"] = json!(groups);
-        answer["complete"] = json!(is_complete);
-        document(&answer)
+        .zip(&scans)
+        .all(|(group, scan)| is_complete(group, scan));
+    let printed = if options.common.json {
+        let mut json = json!(listing);
+        json["groups"] = json!(groups);
+        json["complete"] = json!(is_complete);
+        json_line(&json)
     } else {
-        table(&listing, began)
+        lock_table(&listing, started_at)
     };
-    print(&printed)?;
-    if !options.straight.json {
-        note(&coverage(&listing, &groups, &surveys));
+    print_stdout(&printed)?;
+    if !options.common.json {
+        print_stderr(&coverage_report(&listing, &groups, &scans));
     }
     Ok(if is_complete { 0 } else { status::FAILED })
 }
 
-/// Goes over all groups at once.
-pub(super) async fn survey(direct: &Direct, deadline: Instant) -> Vec<Survey> {
-    let index = direct.operations.index();
-    let all = direct
+/// Scans all groups concurrently and shows progress on a terminal.
+pub(super) async fn scan_groups(standalone: &Standalone, deadline: Instant) -> Vec<OneShotScan> {
+    let index = standalone.operations.index();
+    let all = standalone
         .groups
         .iter()
-        .map(|group| index.survey(group, deadline));
-    let surveying = futures::future::join_all(all);
-    tokio::pin!(surveying);
-    let mut tick = interval_at(Instant::now() + PROGRESS.0, PROGRESS.1);
+        .map(|group| index.scan_once(group, deadline));
+    let scanning = futures::future::join_all(all);
+    tokio::pin!(scanning);
+    let mut tick = interval_at(Instant::now() + PROGRESS_DELAY, PROGRESS_INTERVAL);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let people_watch = std::io::stderr().is_terminal();
-    let mut told = false;
-    let surveys = loop {
+    let is_terminal = std::io::stderr().is_terminal();
+    let mut shows_progress = false;
+    let scans = loop {
         tokio::select! {
-            surveys = &mut surveying => break surveys,
-            _ = tick.tick(), if people_watch => {
+            scans = &mut scanning => break scans,
+            _ = tick.tick(), if is_terminal => {
                 let found = index.snapshot().lock_count();
-                note(&format!("\r\x1b[Kgoing over the nodes, {} so far …", counted(found, "lock")));
-                told = true;
+                print_stderr(&format!("\r\x1b[Kscanning the nodes, {} so far …", pluralize(found, "lock")));
+                shows_progress = true;
             }
         }
     };
-    if told {
-        note("\r\x1b[K");
+    if shows_progress {
+        print_stderr("\r\x1b[K");
     }
-    surveys
+    scans
 }
 
-/// Whether a lock that is held must have been seen: every quorum has a node among those that were gone over.
-fn misses_nothing(group: &GroupView, survey: &Survey) -> bool {
+/// Whether no held lock can be missing: every possible quorum contains a scanned node.
+fn is_complete(group: &GroupView, scan: &OneShotScan) -> bool {
     let quorum = usize::try_from(group.quorum).unwrap_or(usize::MAX);
-    survey.gone_over.len() + quorum > group.nodes.len()
+    scan.scanned_nodes.len() + quorum > group.nodes.len()
 }
 
-/// The bundles, as many lines. A look that has just begun knows of no hold how old it is, unless the lock itself says so.
-fn bundled(bundles: &Bundles, now: Timestamp, began: Timestamp) -> String {
+/// Formats the buckets, one per line. A hold's age is shown only if the lock itself contains its
+/// start, because this command has just started to observe.
+fn bucket_table(buckets: &Buckets, now: Timestamp, started_at: Timestamp) -> String {
     let plain = |text: String| (text, Style::Plain);
     let counts = |counts: &BTreeMap<String, u32>| {
-        let counts = counts.iter().map(|(of, many)| format!("{of} {many}"));
+        let counts = counts.iter().map(|(name, count)| format!("{name} {count}"));
         counts.collect::<Vec<_>>().join(", ")
     };
-    let row = |bundle: &Bundle| {
-        let name = match bundle.name.as_str() {
+    let row = |bucket: &Bucket| {
+        let name = match bucket.name.as_str() {
             "" => "-".to_owned(),
-            name => visible(name),
+            name => escape_invisible(name),
         };
-        let oldest = match bundle.oldest < began {
+        let oldest = match bucket.oldest_acquired_at < started_at {
             true => {
-                let held_ms = now.since(bundle.oldest).as_millis();
-                text::span(u64::try_from(held_ms).unwrap_or(u64::MAX))
+                let held_ms = now.since(bucket.oldest_acquired_at).as_millis();
+                text::format_ms(u64::try_from(held_ms).unwrap_or(u64::MAX))
             }
             false => "-".to_owned(),
         };
         vec![
             plain(name),
-            plain(bundle.locks.to_string()),
-            match bundle.attention {
+            plain(bucket.lock_count.to_string()),
+            match bucket.attention {
                 0 => plain("-".to_owned()),
-                many => (many.to_string(), Style::Odd),
+                count => (count.to_string(), Style::Warning),
             },
             plain(oldest),
-            plain(counts(&bundle.verdicts)),
-            (counts(&bundle.flags), Style::Odd),
+            plain(counts(&bucket.verdicts)),
+            (counts(&bucket.flags), Style::Warning),
         ]
     };
-    let rows: Vec<Vec<(String, Style)>> = bundles.rows.iter().map(row).collect();
-    let by = bundles.by.slug().to_uppercase();
+    let rows: Vec<Vec<(String, Style)>> = buckets.rows.iter().map(row).collect();
+    let group_by = buckets.group_by.slug().to_uppercase();
     let heading = [
-        by.as_str(),
+        group_by.as_str(),
         "LOCKS",
         "ATTENTION",
         "OLDEST",
@@ -213,18 +216,18 @@ fn bundled(bundles: &Bundles, now: Timestamp, began: Timestamp) -> String {
     ];
     match rows.is_empty() {
         true => String::new(),
-        false => Page::of_stdout().table(&heading, &rows),
+        false => TextFormat::for_stdout().table(&heading, &rows),
     }
 }
 
-fn table(listing: &Listing, began: Timestamp) -> String {
-    if let Some(bundles) = &listing.bundles {
-        return bundled(bundles, listing.observed_at, began);
+fn lock_table(listing: &Listing, started_at: Timestamp) -> String {
+    if let Some(buckets) = &listing.buckets {
+        return bucket_table(buckets, listing.observed_at, started_at);
     }
     if listing.locks.is_empty() {
         return String::new();
     }
-    let row = |lock: &Arc<Lock>| row(lock, listing.observed_at);
+    let row = |lock: &Arc<Lock>| lock_row(lock, listing.observed_at);
     let rows: Vec<Vec<(String, Style)>> = listing.locks.iter().map(row).collect();
     let heading = [
         "GROUP",
@@ -237,10 +240,10 @@ fn table(listing: &Listing, began: Timestamp) -> String {
         "NODES",
         "FLAGS",
     ];
-    Page::of_stdout().table(&heading, &rows)
+    TextFormat::for_stdout().table(&heading, &rows)
 }
 
-fn row(lock: &Lock, now: Timestamp) -> Vec<(String, Style)> {
+fn lock_row(lock: &Lock, now: Timestamp) -> Vec<(String, Style)> {
     let owner = lock.owner.as_ref().or(lock.owners.first());
     let more = lock.owners.len().saturating_sub(1);
     let fingerprint = owner.map_or("-", |owner| owner.fingerprint.as_str());
@@ -252,87 +255,97 @@ fn row(lock: &Lock, now: Timestamp) -> Vec<(String, Style)> {
     let holding = lock
         .nodes
         .iter()
-        .filter(|node| matches!(node.answer, Answer::Holds { .. }));
+        .filter(|node| matches!(node.observation, Observation::Holds { .. }));
     let plain = |text: String| (text, Style::Plain);
     vec![
-        plain(visible(&lock.id.group)),
-        plain(text::name(lock.key())),
+        plain(escape_invisible(&lock.id.group)),
+        plain(text::lock_name(lock.key())),
         (lock.verdict.slug().to_owned(), verdict_style(lock.verdict)),
-        plain(text::lease(lock.lease, now)),
+        plain(text::remaining_lease(lock.lease, now)),
         plain(format!("{fingerprint}{and_more}")),
-        plain(text::label(owner)),
+        plain(text::owner_label(owner)),
         plain(lock.format.to_string()),
         plain(format!("{}/{}", holding.count(), lock.nodes.len())),
-        (flags(lock), Style::Odd),
+        (flag_names(lock), Style::Warning),
     ]
 }
 
-/// What was seen and what was not, for standard error.
-fn coverage(listing: &Listing, groups: &[GroupView], surveys: &[Survey]) -> String {
+/// The scanned and unreachable nodes, for standard error.
+fn coverage_report(listing: &Listing, groups: &[GroupView], scans: &[OneShotScan]) -> String {
     let total = usize::try_from(listing.total).unwrap_or(usize::MAX);
-    // Bundles stand for all of their locks.
-    let shown = match &listing.bundles {
+    // Buckets count all of their locks.
+    let shown = match &listing.buckets {
         Some(_) => total,
         None => listing.locks.len(),
     };
     let mut out = if shown < total {
-        format!("{shown} of {}", counted(total, "lock"))
+        format!("{shown} of {}", pluralize(total, "lock"))
     } else {
-        counted(shown, "lock")
+        pluralize(shown, "lock")
     };
     if shown == 0 {
-        out.push_str(" observed, which does not prove that none is held");
+        out.push_str(" observed (this does not prove that no lock is held)");
     }
     out.push('\n');
-    for (group, survey) in groups.iter().zip(surveys) {
-        out.push_str(&of_group(group, survey, shown == 0));
+    for (group, scan) in groups.iter().zip(scans) {
+        out.push_str(&group_coverage(group, scan, shown == 0));
     }
     out
 }
 
-/// Which patterns there are is worth a long line only to somebody who misses a lock.
-fn of_group(group: &GroupView, survey: &Survey, with_all_patterns: bool) -> String {
+/// The coverage of one group. All patterns are listed only if no lock was found, because they may
+/// be the reason.
+fn group_coverage(group: &GroupView, scan: &OneShotScan, with_all_patterns: bool) -> String {
     let coverage = &group.coverage;
-    let patterns = coverage.patterns.iter().map(|pattern| visible(pattern));
-    let some = match with_all_patterns || patterns.len() <= PATTERNS_NAMED + 1 {
+    let patterns = coverage
+        .patterns
+        .iter()
+        .map(|pattern| escape_invisible(pattern));
+    let named = match with_all_patterns || patterns.len() <= MAX_PATTERNS_SHOWN + 1 {
         true => patterns.len(),
-        false => PATTERNS_NAMED,
+        false => MAX_PATTERNS_SHOWN,
     };
-    let more = match patterns.len() - some {
+    let more = match patterns.len() - named {
         0 => String::new(),
         more => format!(" and {more} more patterns"),
     };
+    let what = if coverage.includes_every_key() {
+        "can be locks".to_owned()
+    } else {
+        let named: Vec<_> = patterns.take(named).collect();
+        format!("match {}", named.join(" "))
+    };
     let mut out = format!(
-        "{}: {} of {} gone over, {} of {} match {}{more}\n",
+        "{}: {} of {} scanned, {} of {} {what}{more}\n",
         group.name,
-        survey.gone_over.len(),
-        counted(group.nodes.len(), "node"),
+        scan.scanned_nodes.len(),
+        pluralize(group.nodes.len(), "node"),
         coverage.keys_matched,
-        counted(
+        pluralize(
             usize::try_from(coverage.keys_seen).unwrap_or(usize::MAX),
             "key"
         ),
-        patterns.take(some).collect::<Vec<_>>().join(" "),
     );
     for node in &group.nodes {
         let why = match node.state {
-            NodeState::Up if survey.gone_over.contains(&node.name) => continue,
+            NodeState::Up if scan.scanned_nodes.contains(&node.name) => continue,
             NodeState::Up => {
-                "not gone over whole: not in time (see --timeout), not allowed, or it has too many names".to_owned()
+                "not scanned completely: timeout (see --timeout), missing permission, or too many keys".to_owned()
             }
             NodeState::Down | NodeState::Loading | NodeState::Refused => {
-                let reason = node.reason.as_deref().unwrap_or("no answer");
-                format!("{}: {}", node.state.slug(), visible(reason))
+                let reason = node.reason.as_ref().map(ToString::to_string);
+                let reason = reason.as_deref().unwrap_or("no answer");
+                format!("{}: {}", node.state.slug(), escape_invisible(reason))
             }
         };
         out.push_str(&format!(
             "  {} ({}) {why}\n",
             node.name,
-            visible(&node.address)
+            escape_invisible(&node.address)
         ));
     }
-    if !misses_nothing(group, survey) {
-        out.push_str("  too few nodes: locks that are held may be missing here\n");
+    if !is_complete(group, scan) {
+        out.push_str("  too few nodes were scanned; held locks may be missing\n");
     }
     out
 }

@@ -1,4 +1,4 @@
-//! `lockkeeper man`: the manual pages of this command line.
+//! `lockkeeper man`: prints or writes the manual pages.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,48 +6,48 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Command, CommandFactory as _};
 use clap_mangen::Man;
 
-use super::answer::show;
+use super::output::print_stdout;
 use super::{CommandLine, Failure};
 
-/// What `man` is told.
+/// The arguments of `man`.
 #[derive(Args)]
-pub struct Manual {
-    /// Write a page for every command into this folder, instead of the first one to standard output.
-    #[arg(long, value_name = "FOLDER")]
-    into: Option<PathBuf>,
+pub struct ManArgs {
+    /// Write one page per command to this directory instead of printing the main page.
+    #[arg(long, value_name = "DIRECTORY")]
+    out_dir: Option<PathBuf>,
 }
 
-pub fn run(options: &Manual) -> Result<(), Failure> {
+pub fn run(options: &ManArgs) -> Result<(), Failure> {
     let mut line = CommandLine::command();
     line.build();
-    match &options.into {
-        Some(folder) => write_into(folder, &line).map_err(|why| {
-            Failure::broken(format!(
-                "the pages cannot be written into {}: {why}",
+    match &options.out_dir {
+        Some(folder) => write_pages(folder, &line).map_err(|why| {
+            Failure::failed(format!(
+                "cannot write the pages to {}: {why}",
                 folder.display()
             ))
         }),
         None => {
-            let (_, page) = page(&line)
-                .map_err(|why| Failure::broken(format!("the page cannot be written: {why}")))?;
-            show(&page)
+            let (_, page) = render_page(&line)
+                .map_err(|why| Failure::failed(format!("cannot render the page: {why}")))?;
+            print_stdout(&page)
         }
     }
 }
 
-fn write_into(folder: &Path, command: &Command) -> io::Result<()> {
-    let (name, page) = page(command)?;
+fn write_pages(folder: &Path, command: &Command) -> io::Result<()> {
+    let (name, page) = render_page(command)?;
     std::fs::write(folder.join(name), page)?;
     let mut commands = command.get_subcommands();
-    commands.try_for_each(|command| write_into(folder, command))
+    commands.try_for_each(|command| write_pages(folder, command))
 }
 
-/// The name of a command's page, and the page.
-fn page(command: &Command) -> io::Result<(String, String)> {
+/// The file name and text of a command's page.
+fn render_page(command: &Command) -> io::Result<(String, String)> {
     let man = Man::new(command.clone());
     let mut page = Vec::new();
     man.render(&mut page)?;
-    // What stands below the options is laid out line by line: examples, exit statuses.
+    // Examples and exit statuses are preformatted, so line filling is turned off (`.nf`).
     let page = String::from_utf8_lossy(&page)
         .replace(".SH EXTRA\n", ".SH NOTES\n.nf\n")
         .replace("\n.SH VERSION\n", "\n.fi\n.SH VERSION\n");

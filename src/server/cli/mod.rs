@@ -1,34 +1,34 @@
 //! The command line: one file per command.
 
 mod acquire;
-mod answer;
-mod api_token;
 mod audit;
 mod check;
+mod clear_restart_hazard;
 mod completions;
+mod config;
+mod config_watcher;
+mod create_token;
 mod demo;
-mod direct;
-mod documents;
 mod extend;
 mod force_release;
-mod force_releases;
 mod hash_password;
 mod help;
+mod identity;
+mod json_input;
 mod list;
 mod man;
-mod mistake;
-mod openness;
+mod no_auth;
 mod options;
-mod reader;
+mod output;
 mod release;
 mod run;
 mod serve;
 mod show;
 mod signals;
+mod standalone;
 mod text;
 mod token;
-mod vouch;
-mod who;
+mod usage_error;
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -39,24 +39,25 @@ use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
-use super::audit::settle_all;
-use super::config::LogFormat;
+use super::audit::flush_all;
 use super::telemetry::logs;
 use super::telemetry::otel::BoxedLayer;
-use answer::{Failure, Tell};
+use crate::server::config::LogFormat;
+use output::{Failure, FailureOutput};
 use signals::Signals;
 
-/// See every distributed lock on your Redis nodes, know who holds it, and free a stuck one without breaking the next owner.
+/// Shows the distributed locks on Redis nodes with their owners, and releases stuck locks without
+/// affecting the next owner.
 #[derive(Parser)]
 #[command(version, max_term_width = 110, disable_help_subcommand = true, after_help = help::TOP)]
 struct CommandLine {
     #[command(subcommand)]
-    command: Command,
-    /// What to log: `error`, `warn`, `info`, `debug`, or a filter like `lockkeeper=debug` [default: info for serve and
-    /// demo, warn for the others].
+    command: CliCommand,
+    /// The log level or filter: `error`, `warn`, `info`, `debug` or `lockkeeper=debug` [default:
+    /// info for serve and demo, warn for other commands].
     #[arg(long, global = true, env = "LOCKKEEPER_LOG", value_name = "FILTER")]
     log: Option<String>,
-    /// What log lines look like [default: `format` of `[log]` in the configuration, else text].
+    /// The format of log lines [default: `format` of `[log]` in the configuration, else text].
     #[arg(
         long,
         global = true,
@@ -67,86 +68,88 @@ struct CommandLine {
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum CliCommand {
     /// Serves the console and the API.
     #[command(after_help = help::SERVE)]
-    Serve(serve::Serve),
-    /// Starts real redis-servers of its own with lively made-up clients, and serves the console on them.
-    Demo(demo::Demo),
-    /// Lists the locks that are on the nodes right now.
+    Serve(serve::ServeArgs),
+    /// Starts redis-servers with simulated clients, and serves the console on them.
+    Demo(demo::DemoArgs),
+    /// Lists the locks on the nodes.
     #[command(after_help = help::LIST)]
-    List(list::List),
-    /// Shows one lock: who holds it, for how long, and what each node says.
+    List(list::ListArgs),
+    /// Shows one lock: owner, lease, and the state on each node.
     #[command(after_help = help::SHOW)]
-    Show(show::Show),
-    /// Takes a lock and prints its token, with which it is extended and released.
+    Show(show::ShowArgs),
+    /// Acquires a lock and prints the token for extending and releasing it.
     #[command(after_help = help::ACQUIRE)]
-    Acquire(acquire::Acquire),
-    /// Renews the lease of a lock, with its token.
+    Acquire(acquire::AcquireArgs),
+    /// Extends the lease of a lock with its token.
     #[command(after_help = help::EXTEND)]
-    Extend(extend::Extend),
-    /// Gives a lock back, with its token.
+    Extend(extend::ExtendArgs),
+    /// Releases a lock with its token.
     #[command(after_help = help::RELEASE)]
-    Release(release::Release),
-    /// Frees a lock that somebody else holds, if its owner is still the one you saw.
+    Release(release::ReleaseArgs),
+    /// Releases locks of other owners, each only if the owner has not changed.
     #[command(after_help = help::FORCE_RELEASE)]
-    ForceRelease(force_release::Options),
-    /// Frees many locks that others hold, each only if its owner is still the one you saw.
-    #[command(after_help = help::FORCE_RELEASES)]
-    ForceReleases(force_releases::Options),
-    /// Says that a node that may have lost locks lost none: it takes new ones at once.
-    #[command(after_help = help::VOUCH)]
-    Vouch(vouch::Options),
-    /// Holds a lock while a command runs: takes it, renews it, runs the command, releases it.
+    ForceRelease(force_release::ForceReleaseArgs),
+    /// Clears the restart hazard of a node that lost no locks, so that it is used for new locks at
+    /// once.
+    #[command(after_help = help::CLEAR_RESTART_HAZARD)]
+    ClearRestartHazard(clear_restart_hazard::ClearRestartHazardArgs),
+    /// Holds a lock while a command runs: acquires and renews it, runs the command, releases it.
     #[command(after_help = help::RUN)]
-    Run(run::Run),
-    /// Looks after the audit: who did what to which lock.
-    Audit(audit::Audit),
-    /// The doctor: is this set-up fit for locking?
+    Run(run::RunArgs),
+    /// Verifies, searches, exports and imports the audit log.
+    Audit(audit::AuditArgs),
+    /// Checks whether the setup is fit for locking (the doctor).
     #[command(after_help = help::CHECK)]
-    Check(check::Check),
-    /// Makes the hash of a password, for a `[[user]]` of the configuration.
+    Check(check::CheckArgs),
+    /// Prints the reference of the configuration file.
+    Config(config::ConfigArgs),
+    /// Creates a password hash for a `[[user]]` in the configuration.
     #[command(after_help = help::HASH_PASSWORD)]
-    HashPassword(hash_password::HashPassword),
-    /// Makes an API token, and the `[[token]]` of the configuration that accepts it.
-    #[command(after_help = help::TOKEN)]
-    Token(api_token::ApiToken),
-    /// Prints the completions for a shell.
+    HashPassword(hash_password::HashPasswordArgs),
+    /// Creates an API token and its `[[token]]` table for the configuration.
+    #[command(after_help = help::CREATE_TOKEN)]
+    CreateToken(create_token::CreateTokenArgs),
+    /// Prints shell completions.
     #[command(after_help = help::COMPLETIONS)]
-    Completions(completions::Completions),
-    /// Prints the manual page, or writes those of all commands.
+    Completions(completions::CompletionsArgs),
+    /// Prints the manual page, or writes the pages of all commands.
     #[command(after_help = help::MAN)]
-    Man(man::Manual),
+    Man(man::ManArgs),
 }
 
-impl Command {
-    /// Where a failure is printed, and as what.
-    fn tell(&self) -> Tell {
+impl CliCommand {
+    /// How and where a failure of this command is printed.
+    fn failure_output(&self) -> FailureOutput {
         let (wants_json, to) = match self {
             Self::Serve(_)
             | Self::Demo(_)
             | Self::Completions(_)
             | Self::Man(_)
-            | Self::HashPassword(_) => (false, Tell::People),
-            Self::Token(options) => (options.wants_json(), Tell::ScriptOnStdout),
-            Self::List(options) => (options.wants_json(), Tell::ScriptOnStdout),
-            Self::Check(options) => (options.wants_json(), Tell::ScriptOnStdout),
-            Self::Show(options) => (options.wants_json(), Tell::ScriptOnStdout),
-            Self::Acquire(options) => (options.wants_json(), Tell::ScriptOnStdout),
-            Self::Extend(options) => (options.wants_json(), Tell::ScriptOnStdout),
-            Self::Release(options) => (options.wants_json(), Tell::ScriptOnStdout),
-            Self::ForceRelease(options) => (options.wants_json(), Tell::ScriptOnStdout),
-            Self::Audit(options) => (options.wants_json(), Tell::ScriptOnStdout),
-            Self::ForceReleases(options) => (options.wants_json(), Tell::ScriptOnStdout),
-            Self::Vouch(options) => (options.wants_json(), Tell::ScriptOnStdout),
-            // Standard output is the command's.
-            Self::Run(options) => (options.wants_json(), Tell::ScriptOnStderr),
+            | Self::Config(_)
+            | Self::HashPassword(_) => (false, FailureOutput::Text),
+            Self::CreateToken(options) => (options.prints_json(), FailureOutput::JsonOnStdout),
+            Self::List(options) => (options.prints_json(), FailureOutput::JsonOnStdout),
+            Self::Check(options) => (options.prints_json(), FailureOutput::JsonOnStdout),
+            Self::Show(options) => (options.prints_json(), FailureOutput::JsonOnStdout),
+            Self::Acquire(options) => (options.prints_json(), FailureOutput::JsonOnStdout),
+            Self::Extend(options) => (options.prints_json(), FailureOutput::JsonOnStdout),
+            Self::Release(options) => (options.prints_json(), FailureOutput::JsonOnStdout),
+            Self::ForceRelease(options) => (options.prints_json(), FailureOutput::JsonOnStdout),
+            Self::Audit(options) => (options.prints_json(), FailureOutput::JsonOnStdout),
+            Self::ClearRestartHazard(options) => {
+                (options.prints_json(), FailureOutput::JsonOnStdout)
+            }
+            // Standard output belongs to the command.
+            Self::Run(options) => (options.prints_json(), FailureOutput::JsonOnStderr),
         };
-        if wants_json { to } else { Tell::People }
+        if wants_json { to } else { FailureOutput::Text }
     }
 
-    /// Whether it runs a server. The other commands end soon and log warnings only.
-    fn serves(&self) -> bool {
+    /// Whether the command runs a server. Other commands end soon and log warnings only.
+    fn is_server(&self) -> bool {
         matches!(self, Self::Serve(_) | Self::Demo(_))
     }
 
@@ -164,110 +167,118 @@ impl Command {
             Self::Acquire(options) => acquire::run(options).await,
             Self::Extend(options) => extend::run(options).await.map(|()| 0),
             Self::Release(options) => release::run(options).await.map(|()| 0),
-            Self::ForceRelease(options) => force_release::run(options).await.map(|()| 0),
-            Self::ForceReleases(options) => force_releases::run(options).await,
-            Self::Vouch(options) => vouch::run(options).await.map(|()| 0),
+            Self::ForceRelease(options) => force_release::run(options).await,
+            Self::ClearRestartHazard(options) => {
+                clear_restart_hazard::run(options).await.map(|()| 0)
+            }
             Self::Run(options) => run::run(options).await,
             Self::Audit(options) => audit::run(options).await,
+            Self::Config(options) => config::run(&options).map(|()| 0),
             Self::HashPassword(_) => hash_password::run().map(|()| 0),
-            Self::Token(options) => api_token::run(&options).map(|()| 0),
+            Self::CreateToken(options) => create_token::run(&options).map(|()| 0),
             Self::Completions(options) => completions::run(&options).map(|()| 0),
             Self::Man(options) => man::run(&options).map(|()| 0),
         }
     }
 }
 
-/// What the command line says about the log.
+/// The logging options of the command line.
 struct Logging {
     filter: String,
     format: Option<LogFormat>,
 }
 
 impl Logging {
-    /// Starts logging and, where `traces` is given, exporting spans. `usual` is the format unless the command line names one.
-    fn start(&self, usual: LogFormat, traces: Option<BoxedLayer>) -> Result<(), Failure> {
-        let format = self.format.unwrap_or(usual);
-        logs::start(&self.filter, format, traces).map_err(Failure::unusable)
+    /// Starts logging, and exporting spans if `traces` is given. `default` is the format unless the
+    /// command line sets one.
+    fn start(&self, default: LogFormat, traces: Option<BoxedLayer>) -> Result<(), Failure> {
+        let format = self.format.unwrap_or(default);
+        logs::start(&self.filter, format, traces).map_err(Failure::invalid_input)
     }
 }
 
-/// Forbids core dumps and reading the process's memory by other processes of the same user: there are passwords and tokens in it. A
-/// command that `run` starts is not affected.
-fn keep_memory_private() {
+/// Disables core dumps, and access to the process's memory by other processes of the same user,
+/// because it contains passwords and tokens. Commands started by `run` are not affected.
+fn protect_memory() {
     // Not every system supports it.
     let _best_effort = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
-/// Reads the command line and does what it says.
+/// Parses the command line and runs the command.
 pub fn run() -> ExitCode {
     if std::env::args_os()
         .nth(1)
-        .is_some_and(|word| word == run::job::GUARD)
+        .is_some_and(|word| word == run::process_group::GUARD_ARGUMENT)
     {
-        return run::job::guard();
+        return run::process_group::run_guard();
     }
-    keep_memory_private();
-    let line = CommandLine::try_parse().unwrap_or_else(|told| mistake::tell(told));
-    let (command, tell) = (&line.command, line.command.tell());
-    let usual = if command.serves() { "info" } else { "warn" };
+    protect_memory();
+    let line = CommandLine::try_parse().unwrap_or_else(|error| usage_error::print_and_exit(error));
+    let (command, output) = (&line.command, line.command.failure_output());
+    let default_filter = if command.is_server() { "info" } else { "warn" };
     let logging = Logging {
-        filter: line.log.unwrap_or_else(|| usual.to_owned()),
+        filter: line.log.unwrap_or_else(|| default_filter.to_owned()),
         format: line.log_format,
     };
-    // rustls needs to be told which cryptography provider to use; ring is the one that is compiled in.
+    // rustls requires an explicit cryptography provider; ring is the one that is compiled in.
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
-    // Several threads only where there is work for them: starting them takes longer than most commands run.
-    let mut builder = if command.serves() || matches!(command, Command::List(_) | Command::Check(_))
-    {
-        Builder::new_multi_thread()
-    } else {
-        Builder::new_current_thread()
-    };
+    // Starting worker threads takes longer than most commands run.
+    let mut builder =
+        if command.is_server() || matches!(command, CliCommand::List(_) | CliCommand::Check(_)) {
+            Builder::new_multi_thread()
+        } else {
+            Builder::new_current_thread()
+        };
     let runtime = match builder.enable_all().build() {
         Ok(runtime) => runtime,
-        Err(why) => return fail(&Failure::broken(format!("cannot start: {why}")), tell),
-    };
-    let serves = line.command.serves();
-    let end = runtime.block_on(async {
-        let end = line.command.run(&logging).await;
-        // A server waits for its own audit entries when it stops.
-        if !serves {
-            settle_all().await;
+        Err(why) => {
+            return report_failure(
+                &Failure::failed(format!("cannot start the runtime: {why}")),
+                output,
+            );
         }
-        end
+    };
+    let is_server = line.command.is_server();
+    let result = runtime.block_on(async {
+        let result = line.command.run(&logging).await;
+        // A server waits for its own audit entries when it stops.
+        if !is_server {
+            flush_all().await;
+        }
+        result
     });
     // A DNS lookup or file read that hangs must not keep the process alive.
     runtime.shutdown_background();
-    match end {
+    match result {
         Ok(status) => ExitCode::from(status),
-        Err(failure) => fail(&failure, tell),
+        Err(failure) => report_failure(&failure, output),
     }
 }
 
-fn fail(failure: &Failure, tell: Tell) -> ExitCode {
-    failure.tell(tell);
+fn report_failure(failure: &Failure, output: FailureOutput) -> ExitCode {
+    failure.print(output);
     ExitCode::from(failure.status)
 }
 
-/// Opens the port.
-async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
+/// Binds the listen address.
+async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
     TcpListener::bind(address)
         .await
         .map_err(|why| match why.kind() {
-            std::io::ErrorKind::AddrInUse => Failure::broken(format!(
-                "{address} is in use, perhaps by another lockkeeper; choose another with --listen"
+            std::io::ErrorKind::AddrInUse => Failure::failed(format!(
+                "{address} is already in use, possibly by another lockkeeper; choose another address with --listen"
             )),
-            _ => Failure::broken(format!("cannot listen on {address}: {why}")),
+            _ => Failure::failed(format!("cannot listen on {address}: {why}")),
         })
 }
 
-/// Cancelled by Ctrl-C, TERM or HUP.
+/// A token that INT, TERM or HUP cancels.
 fn stop_on_signal() -> Result<CancellationToken, Failure> {
-    stop_on(Signals::that_end()?)
+    cancel_on(Signals::termination()?)
 }
 
-/// Cancelled by any of these.
-fn stop_on(mut signals: Signals) -> Result<CancellationToken, Failure> {
+/// A token that any of these signals cancels.
+fn cancel_on(mut signals: Signals) -> Result<CancellationToken, Failure> {
     let stop = CancellationToken::new();
     let cancelled = stop.clone();
     tokio::spawn(async move {
@@ -278,7 +289,7 @@ fn stop_on(mut signals: Signals) -> Result<CancellationToken, Failure> {
 }
 
 /// A count with its noun: `1 node`, `3 nodes`.
-fn counted(n: usize, noun: &str) -> String {
+fn pluralize(n: usize, noun: &str) -> String {
     match n {
         1 => format!("1 {noun}"),
         _ => format!("{n} {noun}s"),

@@ -1,4 +1,4 @@
-//! What the commands share on the command line: where the nodes are, which lock is meant, spans of time.
+//! Arguments and parsers shared by several commands.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
@@ -13,39 +13,40 @@ use super::Failure;
 use crate::domain::{LockId, LockKey};
 use crate::server::config::{self, Config, ConfigError};
 
-/// Where the nodes are.
+/// Where the configuration comes from.
 #[derive(Clone, Args)]
-pub struct Nodes {
+pub struct ConfigSource {
     /// The configuration file.
     #[arg(long, value_name = "FILE", conflicts_with = "redis")]
     config: Option<PathBuf>,
-    /// A Redis server; several make one Redlock group "default".
+    /// The URL of a Redis server, which forms the group "default". Several make a Redlock group.
     #[arg(long, value_name = "URL")]
     redis: Vec<String>,
 }
 
-impl Nodes {
-    /// The configuration that is meant.
-    pub fn read(self) -> Result<Config, Failure> {
+impl ConfigSource {
+    /// Loads the configuration.
+    pub fn load(self) -> Result<Config, Failure> {
         self.config()
-            .map_err(|why| Failure::unusable(why.to_string()))
+            .map_err(|why| Failure::invalid_input(why.to_string()))
     }
 
-    /// What it says by now. Where somebody was named before, that must not have become anybody.
-    pub fn read_again(self, was_open: bool) -> Result<Config, ConfigError> {
+    /// Loads the configuration again. It must not disable authentication unless it was disabled
+    /// before.
+    pub fn reload(self, was_auth_disabled: bool) -> Result<Config, ConfigError> {
         let config = self.config()?;
-        if config.access.is_open() && !was_open {
+        if config.access.is_auth_disabled() && !was_auth_disabled {
             return Err(ConfigError(
-                "nobody is named any more; to let everybody in, start the console again".to_owned(),
+                "the file has no users and tokens any more; to disable authentication, restart the console".to_owned(),
             ));
         }
         Ok(config)
     }
 
-    /// The file that it is in, if it is in one.
-    pub fn path(&self) -> Option<PathBuf> {
+    /// The path of the configuration file, if there is one.
+    pub fn file_path(&self) -> Option<PathBuf> {
         if self.redis.is_empty() {
-            config::path(self.config.clone())
+            config::find_file(self.config.clone())
         } else {
             None
         }
@@ -60,41 +61,46 @@ impl Nodes {
     }
 }
 
-/// What every verb that goes straight to Redis is told.
+/// The arguments of every command that runs directly on the nodes.
 #[derive(Args)]
-pub struct Straight {
+pub struct CommonArgs {
     #[command(flatten)]
-    pub nodes: Nodes,
-    /// Answer in JSON, one document on standard output. A failure is one, too: {"code", "detail", "advice", …}; where
-    /// standard output is a command's, on standard error.
+    pub source: ConfigSource,
+    /// Print one JSON document on standard output, also for a failure: {"code", "detail", "advice",
+    /// …}. `run` prints it on standard error.
     #[arg(long)]
     pub json: bool,
 }
 
-/// Which lock is meant.
+/// The arguments that name a lock.
 #[derive(Args)]
-pub struct Which {
-    /// The lock's name, byte for byte, behind its group in the configuration. GROUP may be left out while only one is
-    /// configured; with --redis it is "default".
+pub struct LockArgs {
+    /// The group in the configuration and the exact name of the lock. GROUP can be omitted if only
+    /// one group is configured; with --redis it is "default".
     #[arg(value_name = "[GROUP] KEY", num_args = 1..=2, required = true)]
     names: Vec<OsString>,
-    /// KEY is percent-encoded: for names with bytes that cannot be typed (%00, %FF, a leading %2D).
+    /// KEY is percent-encoded, for names with bytes that cannot be typed (%00, %FF, a leading %2D).
     #[arg(long)]
     key_encoded: bool,
 }
 
-impl Which {
-    /// The lock. Where no group is named, it is the only one of the configuration.
-    pub fn id(&self, nodes: &Nodes) -> Result<LockId, Failure> {
+impl LockArgs {
+    /// Creates the arguments from the optional group and the key.
+    pub fn new(names: Vec<OsString>, key_encoded: bool) -> Self {
+        Self { names, key_encoded }
+    }
+
+    /// The lock. Without a group, the only one in the configuration is used.
+    pub fn lock_id(&self, source: &ConfigSource) -> Result<LockId, Failure> {
         let (group, key) = match self.names.as_slice() {
             [group, key] => (Some(group), key),
             [key] => (None, key),
-            _ => unreachable!("clap takes one name or two"),
+            _ => unreachable!("clap accepts one or two names"),
         };
         let key = self.key(key)?;
         let group = match group {
             Some(group) => group.to_string_lossy().into_owned(),
-            None => only_group(nodes.clone().read()?)?,
+            None => only_group(source.clone().load()?)?,
         };
         Ok(LockId { group, key })
     }
@@ -103,13 +109,13 @@ impl Which {
         let key = if self.key_encoded {
             let decoded = name.to_str().and_then(LockKey::decode);
             decoded.ok_or_else(|| {
-                Failure::unusable("KEY has a `%` that is not followed by two hex digits")
+                Failure::invalid_input("KEY has a `%` that is not followed by two hex digits")
             })?
         } else {
             LockKey::new(name.as_bytes())
         };
         if key.as_bytes().is_empty() {
-            return Err(Failure::unusable("KEY is empty; give the lock a name"));
+            return Err(Failure::invalid_input("KEY is empty; give the lock a name"));
         }
         Ok(key)
     }
@@ -120,26 +126,26 @@ fn only_group(config: Config) -> Result<String, Failure> {
     let mut names: Vec<String> = config.groups.into_iter().map(|group| group.name).collect();
     match names.len() {
         1 => Ok(names.remove(0)),
-        n => Err(Failure::unusable(format!(
-            "GROUP is missing, and the configuration has {n} groups: {}",
+        n => Err(Failure::invalid_input(format!(
+            "GROUP is required, because the configuration has {n} groups: {}",
             names.join(", ")
         ))
-        .advise("Name the group before KEY.")),
+        .with_advice("Name the group before KEY.")),
     }
 }
 
-/// Reads a span of time, like `500ms`, `30s` or `1h 30m`.
-pub fn span(text: &str) -> Result<Duration, String> {
+/// Parses a duration, like `500ms`, `30s` or `1h 30m`.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text)
-        .map_err(|_| "this is not a span of time; write 500ms, 30s or \"1h 30m\"".to_owned())
+        .map_err(|_| "invalid duration; write 500ms, 30s or \"1h 30m\"".to_owned())
 }
 
-/// A span in whole milliseconds.
-pub fn millis(span: Duration) -> u64 {
+/// Converts a duration to whole milliseconds, saturating.
+pub fn as_whole_millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
-/// Reads one of the words of an enum.
-pub fn word<T>(text: &str) -> Result<T, String>
+/// Parses the slug of an enum variant.
+pub fn parse_variant<T>(text: &str) -> Result<T, String>
 where
     T: FromStr + VariantArray + Copy + Into<&'static str>,
 {
@@ -150,5 +156,5 @@ where
             .collect::<Vec<_>>()
     };
     text.parse()
-        .map_err(|_| format!("it is one of {}", known().join(", ")))
+        .map_err(|_| format!("must be one of {}", known().join(", ")))
 }

@@ -1,66 +1,69 @@
-//! `lockkeeper release`: gives a lock back with the owner's token.
+//! `lockkeeper release`: releases a lock with the owner's token.
 
 use clap::Args;
 use serde_json::json;
 
 use super::Failure;
-use super::answer::{acts, document, show};
-use super::direct::{Direct, failed};
-use super::options::{Straight, Which};
-use super::text::{self, Page};
+use super::options::{CommonArgs, LockArgs};
+use super::output::{json_line, node_outcomes, print_stdout};
+use super::standalone::{Standalone, lock_failure};
+use super::text::{self, TextFormat};
 use super::token::TokenSource;
-use crate::domain::{LockId, Released};
+use crate::domain::{LockId, ReleaseResult};
 
-/// What `release` is told.
+/// The arguments of `release`.
 #[derive(Args)]
-pub struct Release {
+pub struct ReleaseArgs {
     #[command(flatten)]
-    which: Which,
+    lock: LockArgs,
     #[command(flatten)]
     token: TokenSource,
     #[command(flatten)]
-    straight: Straight,
+    common: CommonArgs,
 }
 
-impl Release {
-    pub fn wants_json(&self) -> bool {
-        self.straight.json
+impl ReleaseArgs {
+    pub fn prints_json(&self) -> bool {
+        self.common.json
     }
 }
 
-pub async fn run(options: Release) -> Result<(), Failure> {
+pub async fn run(options: ReleaseArgs) -> Result<(), Failure> {
     let (id, token) = (
-        options.which.id(&options.straight.nodes)?,
+        options.lock.lock_id(&options.common.source)?,
         options.token.read()?,
     );
-    let direct = Direct::start(options.straight.nodes, Some(&id.group))?;
-    direct.all_tried().await;
-    let released = direct.operations.release(&direct.actor, &id, &token).await;
-    let released = released.map_err(failed(&id))?;
-    show(&if options.straight.json {
-        let mut told = json!({
+    let standalone = Standalone::start(options.common.source, Some(&id.group))?;
+    standalone.wait_for_all_nodes().await;
+    let released = standalone
+        .operations
+        .release(&standalone.principal, &id, &token)
+        .await;
+    let released = released.map_err(lock_failure(&id))?;
+    print_stdout(&if options.common.json {
+        let mut result = json!({
             "outcome": released.outcome(),
             "nodes": released.nodes,
             "at": released.at,
         });
-        if let Some(holds) = released.holds {
-            told["holds"] = holds.into();
+        if let Some(holds) = released.hold_count {
+            result["hold_count"] = holds.into();
         }
-        document(&told)
+        json_line(&result)
     } else {
-        Page::of_stdout().facts(&facts(&id, &released))
+        TextFormat::for_stdout().fields(&release_fields(&id, &released))
     })
 }
 
-/// A release for people: what was done.
-pub fn facts(id: &LockId, released: &Released) -> Vec<(&'static str, String)> {
-    let mut facts = vec![
-        ("lock", text::name(&id.key)),
-        ("nodes", acts(&released.nodes)),
+/// The result of a release, as text.
+pub fn release_fields(id: &LockId, released: &ReleaseResult) -> Vec<(&'static str, String)> {
+    let mut fields = vec![
+        ("lock", text::lock_name(&id.key)),
+        ("nodes", node_outcomes(&released.nodes)),
     ];
-    if let Some(holds) = released.holds {
-        let still = format!("as often as it was entered: {holds} more");
-        facts.push(("to be released", still));
+    if let Some(holds) = released.hold_count {
+        // A re-entrant lock must be released as many times as it was acquired.
+        fields.push(("releases left", holds.to_string()));
     }
-    facts
+    fields
 }

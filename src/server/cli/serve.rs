@@ -1,4 +1,4 @@
-//! `lockkeeper serve`: console and API on the configured groups.
+//! `lockkeeper serve`: serves the console and the API.
 
 use std::io::IsTerminal as _;
 use std::net::SocketAddr;
@@ -7,33 +7,33 @@ use clap::Args;
 use nix::sys::signal::Signal;
 use tokio::sync::watch;
 
-use super::openness::Openness;
-use super::options::Nodes;
-use super::reader::Reader;
+use super::config_watcher::ConfigWatcher;
+use super::no_auth::NoAuthArgs;
+use super::options::ConfigSource;
 use super::signals::Signals;
-use super::{Failure, Logging, listen, stop_on, stop_on_signal};
+use super::{Failure, Logging, bind, cancel_on, stop_on_signal};
 use crate::server::clock::Clock;
-use crate::server::config::{Config, Later};
-use crate::server::telemetry::otel::Traces;
+use crate::server::config::{Config, ReloadableConfig};
+use crate::server::telemetry::otel::TraceExporter;
 
-/// What `serve` is told.
+/// The arguments of `serve`.
 #[derive(Args)]
-pub struct Serve {
+pub struct ServeArgs {
     #[command(flatten)]
-    nodes: Nodes,
-    /// Where to listen [default: 127.0.0.1:7878].
+    source: ConfigSource,
+    /// The listen address [default: 127.0.0.1:7878].
     #[arg(long, value_name = "ADDR")]
     listen: Option<SocketAddr>,
-    /// Refuse every act, in all groups.
+    /// Reject operations in all groups.
     #[arg(long)]
     read_only: bool,
     #[command(flatten)]
-    openness: Openness,
+    no_auth: NoAuthArgs,
 }
 
-pub(super) async fn run(options: Serve, logging: &Logging) -> Result<(), Failure> {
-    let mut config = options.nodes.clone().read()?;
-    let traces = match config.otlp.as_ref().map(Traces::start).transpose() {
+pub(super) async fn run(options: ServeArgs, logging: &Logging) -> Result<(), Failure> {
+    let mut config = options.source.clone().load()?;
+    let traces = match config.otlp.as_ref().map(TraceExporter::start).transpose() {
         Ok(traces) => traces,
         Err(why) => {
             let warning = format!("traces are not exported: {why}");
@@ -41,10 +41,10 @@ pub(super) async fn run(options: Serve, logging: &Logging) -> Result<(), Failure
             None
         }
     };
-    let layer = traces.as_ref().map(Traces::layer);
+    let layer = traces.as_ref().map(TraceExporter::layer);
     logging.start(config.log_format, layer)?;
     if traces.is_some() {
-        tracing::info!("traces are told to a collector");
+        tracing::info!("exporting traces to a collector");
     }
     if let Some(address) = options.listen {
         config.listen = address;
@@ -53,50 +53,51 @@ pub(super) async fn run(options: Serve, logging: &Logging) -> Result<(), Failure
         eprintln!("lockkeeper: warning: {warning}");
     }
     if options.read_only {
-        config.refuse_acts();
+        config.set_read_only();
     }
-    // The end of somebody's terminal is ours where nobody has to sign in; a service that is sent a hangup reads its files again.
-    let (hangup, stop) = if config.access.is_open() && std::io::stdin().is_terminal() {
+    // Without authentication on a terminal, SIGHUP means that the terminal was closed, so the
+    // console must stop. Otherwise SIGHUP reloads the configuration.
+    let (hangup, stop) = if config.access.is_auth_disabled() && std::io::stdin().is_terminal() {
         (Signals::listen(&[])?, stop_on_signal()?)
     } else {
-        let ends = Signals::listen(&[Signal::SIGINT, Signal::SIGTERM])?;
-        (Signals::listen(&[Signal::SIGHUP])?, stop_on(ends)?)
+        let termination = Signals::listen(&[Signal::SIGINT, Signal::SIGTERM])?;
+        (Signals::listen(&[Signal::SIGHUP])?, cancel_on(termination)?)
     };
-    let (tell, later) = watch::channel(Later::of(&config));
-    config.later = Some(later);
-    let reader = Reader {
-        nodes: options.nodes,
+    let (sender, receiver) = watch::channel(ReloadableConfig::from_config(&config));
+    config.reloads = Some(receiver);
+    let watcher = ConfigWatcher {
+        source: options.source,
         read_only: options.read_only,
-        openness: options.openness.clone(),
-        began_with: config.clone(),
-        tell,
+        no_auth: options.no_auth.clone(),
+        initial: config.clone(),
+        reloads: sender,
     };
-    tokio::spawn(reader.follow(hangup));
-    let served = serve_config(config, &options.openness, stop).await;
+    tokio::spawn(watcher.run(hangup));
+    let result = serve_config(config, &options.no_auth, stop).await;
     if let Some(traces) = traces {
-        traces.end().await;
+        traces.shutdown().await;
     }
-    served
+    result
 }
 
-/// Serves a configuration until `stop` is cancelled; says the address once it can be opened.
+/// Serves until `stop` is cancelled. Prints the address when the port is open.
 pub(super) async fn serve_config(
     mut config: Config,
-    openness: &Openness,
+    no_auth: &NoAuthArgs,
     stop: tokio_util::sync::CancellationToken,
 ) -> Result<(), Failure> {
-    openness.check(&config)?;
-    openness.apply(&mut config);
-    let listener = listen(config.listen).await?;
+    no_auth.check(&config)?;
+    no_auth.apply(&mut config);
+    let listener = bind(config.listen).await?;
     let address = listener
         .local_addr()
-        .map_err(|why| Failure::broken(format!("cannot tell the address: {why}")))?;
+        .map_err(|why| Failure::failed(format!("cannot determine the listen address: {why}")))?;
     let scheme = if config.tls.is_some() {
         "https"
     } else {
         "http"
     };
     println!("Lockkeeper is at {scheme}://{address}");
-    let ended = crate::server::serve(listener, config, Clock::real(), stop).await;
-    ended.map_err(|why| Failure::broken(format!("the server failed: {why}")))
+    let result = crate::server::serve(listener, config, Clock::system(), stop).await;
+    result.map_err(|why| Failure::failed(format!("the server failed: {why}")))
 }

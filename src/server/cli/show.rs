@@ -1,119 +1,126 @@
-//! `lockkeeper show`: one lock, asked for on every node right now.
+//! `lockkeeper show`: reads one lock from every node.
 
 use clap::Args;
 
 use super::Failure;
-use super::answer::{document, show as print};
-use super::direct::{Direct, failed};
-use super::options::{Straight, Which};
-use super::text::{self, Page, Style, visible};
-use crate::domain::{AcquiredAt, Answer, Flag, Lock, Mode, Timestamp, Verdict};
+use super::options::{CommonArgs, LockArgs};
+use super::output::{json_line, print_stdout};
+use super::standalone::{Standalone, lock_failure};
+use super::text::{self, Style, TextFormat, escape_invisible};
+use crate::domain::{AcquiredAtSource, Flag, Lock, Mode, Observation, Timestamp, Verdict};
 
-/// What `show` is told.
+/// The arguments of `show`.
 #[derive(Args)]
-pub struct Show {
+pub struct ShowArgs {
     #[command(flatten)]
-    which: Which,
+    lock: LockArgs,
     #[command(flatten)]
-    straight: Straight,
+    common: CommonArgs,
 }
 
-impl Show {
-    pub fn wants_json(&self) -> bool {
-        self.straight.json
+impl ShowArgs {
+    pub fn prints_json(&self) -> bool {
+        self.common.json
     }
 }
 
-pub async fn run(options: Show) -> Result<(), Failure> {
-    let id = options.which.id(&options.straight.nodes)?;
-    let direct = Direct::start(options.straight.nodes, Some(&id.group))?;
-    direct.all_tried().await;
-    let lock = direct.operations.inspect(&direct.actor, &id).await;
-    let lock = lock.map_err(failed(&id))?;
-    print(&if options.straight.json {
-        document(&lock)
+pub async fn run(options: ShowArgs) -> Result<(), Failure> {
+    let id = options.lock.lock_id(&options.common.source)?;
+    let standalone = Standalone::start(options.common.source, Some(&id.group))?;
+    standalone.wait_for_all_nodes().await;
+    let lock = standalone
+        .operations
+        .inspect(&standalone.principal, &id)
+        .await;
+    let lock = lock.map_err(lock_failure(&id))?;
+    print_stdout(&if options.common.json {
+        json_line(&lock)
     } else {
-        words(&lock, direct.operations.index().now())
+        describe(&lock, standalone.operations.index().now())
     })
 }
 
-fn words(lock: &Lock, now: Timestamp) -> String {
-    let page = Page::of_stdout();
+fn describe(lock: &Lock, now: Timestamp) -> String {
+    let page = TextFormat::for_stdout();
     let mode = match lock.mode {
         Mode::Exclusive => "one owner at a time",
         Mode::Shared => "several owners at once",
     };
-    let mut facts = vec![
-        ("group", visible(&lock.id.group)),
-        ("lock", text::name(lock.key())),
+    let mut fields = vec![
+        ("group", escape_invisible(&lock.id.group)),
+        ("lock", text::lock_name(lock.key())),
     ];
     let name = lock.key().text();
-    if name.is_empty() || name != lock.key().encoded().as_str() && name.chars().any(|c| !is_easy(c))
+    if name.is_empty()
+        || name != lock.key().encoded().as_str() && name.chars().any(|c| !is_shell_safe(c))
     {
-        facts.push(("encoded", lock.key().encoded()));
+        fields.push(("encoded", lock.key().encoded()));
     }
-    facts.push((
+    fields.push((
         "verdict",
         page.paint(lock.verdict.slug(), verdict_style(lock.verdict)),
     ));
-    facts.push(("", visible(&lock.sentence())));
+    fields.push(("", escape_invisible(&lock.verdict_sentence())));
     if !lock.flags.is_empty() {
-        facts.push(("flags", page.paint(&flags(lock), Style::Odd)));
+        fields.push(("flags", page.paint(&flag_names(lock), Style::Warning)));
     }
-    facts.push(("format", format!("{}, {mode}", lock.format)));
+    fields.push(("format", format!("{}, {mode}", lock.format)));
     for owner in &lock.owners {
-        facts.push(("owner", text::label(Some(owner))));
-        facts.push(("fingerprint", owner.fingerprint.to_string()));
-        if let Some(holds) = owner.holds {
-            facts.push(("holds", format!("{holds} times")));
+        fields.push(("owner", text::owner_label(Some(owner))));
+        fields.push(("fingerprint", owner.fingerprint.to_string()));
+        if let Some(holds) = owner.hold_count {
+            fields.push(("holds", format!("{holds} times")));
         }
     }
     let end = lock.lease.expires_at();
     let until = end.map(|at| format!(", until {at}")).unwrap_or_default();
-    facts.push(("lease", text::lease(lock.lease, now) + &until));
-    if lock.acquired_at_is == AcquiredAt::Claimed {
-        facts.push(("claimed at", lock.acquired_at.to_string()));
+    fields.push(("lease", text::remaining_lease(lock.lease, now) + &until));
+    if lock.acquired_at_source == AcquiredAtSource::Claimed {
+        fields.push(("claimed at", lock.acquired_at.to_string()));
     }
-    facts.push(("observed at", lock.observed_at.to_string()));
+    fields.push(("observed at", lock.observed_at.to_string()));
     let rows: Vec<Vec<(String, Style)>> = lock
         .nodes
         .iter()
         .map(|node| {
             let mut row = vec![(node.node.clone(), Style::Plain)];
-            match &node.answer {
-                Answer::Holds {
+            match &node.observation {
+                Observation::Holds {
                     owner,
                     lease,
                     others,
                 } => {
                     row.push(("holds".to_owned(), Style::Plain));
-                    row.push((text::lease(*lease, now), Style::Plain));
+                    row.push((text::remaining_lease(*lease, now), Style::Plain));
                     let more = match others.len() {
                         0 => String::new(),
                         more => format!(" +{more}"),
                     };
                     row.push((format!("{}{more}", owner.fingerprint), Style::Plain));
-                    row.push((text::label(Some(owner)), Style::Plain));
+                    row.push((text::owner_label(Some(owner)), Style::Plain));
                 }
-                Answer::Absent => row.push(("absent".to_owned(), Style::Quiet)),
-                Answer::Unreachable { reason } => {
-                    row.push((format!("unreachable: {}", visible(reason)), Style::Bad));
+                Observation::Absent => row.push(("absent".to_owned(), Style::Dim)),
+                Observation::Unreachable { reason } => {
+                    row.push((
+                        format!("unreachable: {}", escape_invisible(&reason.to_string())),
+                        Style::Error,
+                    ));
                 }
             }
             row
         })
         .collect();
     let nodes = page.table(&["NODE", "OUTCOME", "LEASE", "FINGERPRINT", "OWNER"], &rows);
-    format!("{}\n{nodes}", page.facts(&facts))
+    format!("{}\n{nodes}", page.fields(&fields))
 }
 
-/// Whether a shell and a reader take the character as it is.
-fn is_easy(c: char) -> bool {
+/// Whether the character needs no quoting in a shell.
+fn is_shell_safe(c: char) -> bool {
     c.is_ascii_graphic() && !matches!(c, '%' | '"' | '\'' | '\\' | '`' | '$')
 }
 
-/// The flags of a lock in one word each.
-pub fn flags(lock: &Lock) -> String {
+/// The flags of a lock, separated by spaces.
+pub fn flag_names(lock: &Lock) -> String {
     let slugs: Vec<&str> = lock.flags.iter().copied().map(Flag::slug).collect();
     slugs.join(" ")
 }
@@ -121,8 +128,8 @@ pub fn flags(lock: &Lock) -> String {
 /// The colour of a verdict.
 pub fn verdict_style(verdict: Verdict) -> Style {
     match verdict {
-        Verdict::Held => Style::Good,
-        Verdict::Split => Style::Bad,
-        Verdict::Partial | Verdict::Unknown => Style::Odd,
+        Verdict::Held => Style::Success,
+        Verdict::Split => Style::Error,
+        Verdict::Partial | Verdict::Unknown => Style::Warning,
     }
 }

@@ -1,33 +1,36 @@
-//! The signals that a command listens to.
+//! Signal handling of commands.
 
 use std::future::poll_fn;
 use std::task::Poll;
 
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::{getpgrp, getsid};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::Failure;
-use super::answer::status;
+use super::output::status;
 
-/// Signals as they come, one at a time.
+/// A stream of signals.
 pub struct Signals(Vec<(Signal, tokio::signal::unix::Signal)>);
 
 impl Signals {
-    /// Those that end a command which still has something to clean up.
-    pub fn that_end() -> Result<Self, Failure> {
+    /// The signals that terminate a command: INT, TERM and HUP.
+    pub fn termination() -> Result<Self, Failure> {
         Self::listen(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP])
     }
 
-    /// These signals, except for those that whoever started us wants to be ignored (`nohup`, a shell's `&`).
-    pub fn listen(wanted: &[Signal]) -> Result<Self, Failure> {
-        let ignored = ignored_from_the_start();
+    /// Handles these signals, except those that the parent process set to be ignored (`nohup`, a
+    /// shell's `&`).
+    pub fn listen(requested: &[Signal]) -> Result<Self, Failure> {
+        let ignored = ignored_at_start();
         let mut listening = Vec::new();
-        for &which in wanted {
+        for &which in requested {
             if ignored & (1 << (which as i32 - 1)) != 0 {
                 continue;
             }
-            let stream = signal(SignalKind::from_raw(which as i32))
-                .map_err(|why| Failure::broken(format!("cannot listen to signals: {why}")))?;
+            let stream = signal(SignalKind::from_raw(which as i32)).map_err(|why| {
+                Failure::failed(format!("cannot install a signal handler: {why}"))
+            })?;
             listening.push((which, stream));
         }
         Ok(Self(listening))
@@ -47,13 +50,23 @@ impl Signals {
     }
 }
 
-/// The exit status that tells of a signal, as shells do it.
-pub fn status_of(signal: Signal) -> u8 {
-    u8::try_from(signal as i32).map_or(u8::MAX, |number| status::SIGNALLED + number)
+/// The exit status after a signal, as in shells.
+pub fn exit_status(signal: Signal) -> u8 {
+    u8::try_from(signal as i32).map_or(u8::MAX, |number| status::SIGNAL_BASE + number)
 }
 
-/// The signals that are ignored in this process, one bit each; none where the system does not tell.
-fn ignored_from_the_start() -> u64 {
+/// Stops this process while there is no command yet, as Ctrl-Z does.
+pub fn suspend_self() {
+    let own_group = getpgrp();
+    // A session leader has no shell that could continue it.
+    if getsid(None) != Ok(own_group) {
+        let _stops_here = killpg(own_group, Signal::SIGSTOP);
+    }
+}
+
+/// The signals that were ignored when the process started, as a bit mask; 0 if `/proc` is not
+/// available.
+fn ignored_at_start() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok())

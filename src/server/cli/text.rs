@@ -1,48 +1,50 @@
-//! Text for people: hostile names made harmless, tables and lists aligned, colour only where it is wanted.
+//! Text output: escapes control characters in names, aligns tables and fields, and uses colour on
+//! terminals.
 
 use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-pub use crate::domain::text::visible;
+pub use crate::domain::text::escape_invisible;
 use crate::domain::{Lease, LockKey, Owner, Timestamp};
 use crate::server::config;
 
-/// Columns are padded up to this width; what is longer sticks out.
-const WIDEST_COLUMN: usize = 60;
-/// Names are cut to this width on a terminal. Elsewhere they stay whole: a script may be reading.
-const WIDEST_ON_TERMINAL: usize = 60;
+/// Columns are padded up to this width; longer values overflow.
+const MAX_COLUMN_WIDTH: usize = 60;
+/// Names are truncated to this width on a terminal. In a pipe they are not, because a script may
+/// parse them.
+const MAX_NAME_WIDTH: usize = 60;
 
-/// The name of a lock: harmless text, percent-encoded where it is binary, `""` where it is empty.
-pub fn name(key: &LockKey) -> String {
+/// The name of a lock: escaped, percent-encoded if it is binary, `""` if it is empty.
+pub fn lock_name(key: &LockKey) -> String {
     if key.as_bytes().is_empty() {
         return "\"\"".to_owned();
     }
-    visible(&key.text())
+    escape_invisible(&key.text())
 }
 
-/// The same in a sentence, where the middle of a long one is left out.
-pub fn short_name(key: &LockKey) -> String {
-    cut(&name(key), WIDEST_ON_TERMINAL)
+/// The name of a lock, truncated in the middle if it is long.
+pub fn short_lock_name(key: &LockKey) -> String {
+    truncate_middle(&lock_name(key), MAX_NAME_WIDTH)
 }
 
-/// What to call an owner: its label, else a dash. The fingerprint stands beside it.
-pub fn label(owner: Option<&Owner>) -> String {
+/// The label of an owner, or `-`.
+pub fn owner_label(owner: Option<&Owner>) -> String {
     let label = owner.and_then(|owner| owner.label.as_deref());
-    label.map_or_else(|| "-".to_owned(), visible)
+    label.map_or_else(|| "-".to_owned(), escape_invisible)
 }
 
-/// An owner in a sentence: label and fingerprint.
-pub fn owner(owner: &Owner) -> String {
+/// The label and fingerprint of an owner.
+pub fn describe_owner(owner: &Owner) -> String {
     match &owner.label {
-        Some(label) => format!("{} ({})", visible(label), owner.fingerprint),
+        Some(label) => format!("{} ({})", escape_invisible(label), owner.fingerprint),
         None => format!("owner {}", owner.fingerprint),
     }
 }
 
-/// A span of time in two figures at most: `350ms`, `24s`, `1m 12s`, `7h 3m`.
-pub fn span(ms: u64) -> String {
+/// Formats a duration with at most two units: `350ms`, `24s`, `1m 12s`, `7h 3m`.
+pub fn format_ms(ms: u64) -> String {
     let rounded = match ms {
         0..10_000 => ms,
         10_000..3_600_000 => ms / 1_000 * 1_000,
@@ -52,86 +54,86 @@ pub fn span(ms: u64) -> String {
     humantime::format_duration(Duration::from_millis(rounded)).to_string()
 }
 
-/// What is left of a lease.
-pub fn lease(lease: Lease, now: Timestamp) -> String {
+/// The remaining lease.
+pub fn remaining_lease(lease: Lease, now: Timestamp) -> String {
     match lease.remaining_ms(now) {
         None => "no expiry".to_owned(),
-        Some(0) => "over".to_owned(),
-        Some(ms) => span(ms),
+        Some(0) => "expired".to_owned(),
+        Some(ms) => format_ms(ms),
     }
 }
 
-/// How a piece of text is shown where colours are.
+/// The style of a text on a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// As it is.
+    /// Default colour.
     Plain,
-    /// Headings and what is there for completeness.
-    Quiet,
-    /// As it should be.
-    Good,
-    /// Worth a look.
-    Odd,
-    /// Somebody has to look.
-    Bad,
+    /// Headings and secondary information.
+    Dim,
+    /// Healthy.
+    Success,
+    /// Unusual.
+    Warning,
+    /// Needs attention.
+    Error,
 }
 
-/// Whether to colour, and how wide a name may be.
+/// Whether colour is used and long names are truncated.
 #[derive(Clone, Copy, Debug)]
-pub struct Page {
-    colour: bool,
-    narrow: bool,
+pub struct TextFormat {
+    uses_color: bool,
+    truncates_names: bool,
 }
 
-impl Page {
-    /// Neither colours nor cuts.
+impl TextFormat {
+    /// No colour and no truncation.
     #[cfg(test)]
     pub const PLAIN: Self = Self {
-        colour: false,
-        narrow: false,
+        uses_color: false,
+        truncates_names: false,
     };
 
-    /// What standard output wants.
-    pub fn of_stdout() -> Self {
+    /// The format for standard output.
+    pub fn for_stdout() -> Self {
         let is_terminal = std::io::stdout().is_terminal();
         // https://no-color.org: set and not empty.
-        let unwanted = config::variable("NO_COLOR").is_some_and(|value| !value.is_empty())
-            || config::variable("TERM").is_some_and(|value| value == "dumb");
+        let unwanted = config::os_env_var("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || config::os_env_var("TERM").is_some_and(|value| value == "dumb");
         Self {
-            colour: is_terminal && !unwanted,
-            narrow: is_terminal,
+            uses_color: is_terminal && !unwanted,
+            truncates_names: is_terminal,
         }
     }
 
-    /// The text in its colour.
+    /// Applies a style.
     pub fn paint(self, text: &str, style: Style) -> String {
         let code = match style {
-            Style::Quiet => "2",
-            Style::Good => "32",
-            Style::Odd => "33",
-            Style::Bad => "31;1",
+            Style::Dim => "2",
+            Style::Success => "32",
+            Style::Warning => "33",
+            Style::Error => "31;1",
             Style::Plain => return text.to_owned(),
         };
-        if self.colour && !text.is_empty() {
+        if self.uses_color && !text.is_empty() {
             format!("\x1b[{code}m{text}\x1b[0m")
         } else {
             text.to_owned()
         }
     }
 
-    /// A table; the first row is its heading.
+    /// Formats a table with a heading.
     pub fn table(self, heading: &[&str], rows: &[Vec<(String, Style)>]) -> String {
-        let quiet = |text: &&str| ((*text).to_owned(), Style::Quiet);
+        let quiet = |text: &&str| ((*text).to_owned(), Style::Dim);
         let mut all = vec![heading.iter().map(quiet).collect::<Vec<_>>()];
         all.extend(rows.iter().map(|row| {
             row.iter()
-                .map(|(text, style)| (self.cut(text), *style))
+                .map(|(text, style)| (self.truncate(text), *style))
                 .collect()
         }));
         let width = |column: usize| {
             let cells = all.iter().filter_map(|row| row.get(column));
             let widest = cells.map(|(text, _)| text.width()).max().unwrap_or(0);
-            widest.min(WIDEST_COLUMN)
+            widest.min(MAX_COLUMN_WIDTH)
         };
         let widths: Vec<usize> = (0..heading.len()).map(width).collect();
         let mut out = String::new();
@@ -150,11 +152,11 @@ impl Page {
         out
     }
 
-    /// Names and values below each other, the values aligned.
-    pub fn facts(self, facts: &[(&str, String)]) -> String {
-        let widest = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-        facts.iter().fold(String::new(), |mut out, (name, value)| {
-            out.push_str(&self.paint(name, Style::Quiet));
+    /// Formats names and values, one pair per line, with aligned values.
+    pub fn fields(self, fields: &[(&str, String)]) -> String {
+        let widest = fields.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        fields.iter().fold(String::new(), |mut out, (name, value)| {
+            out.push_str(&self.paint(name, Style::Dim));
             out.extend(std::iter::repeat_n(' ', widest - name.len() + 2));
             out.push_str(value);
             out.push('\n');
@@ -162,17 +164,17 @@ impl Page {
         })
     }
 
-    fn cut(self, text: &str) -> String {
-        if self.narrow {
-            cut(text, WIDEST_ON_TERMINAL)
+    fn truncate(self, text: &str) -> String {
+        if self.truncates_names {
+            truncate_middle(text, MAX_NAME_WIDTH)
         } else {
             text.to_owned()
         }
     }
 }
 
-/// At most `most` columns: the middle of a longer text is left out, its ends stay.
-fn cut(text: &str, most: usize) -> String {
+/// Truncates a text to `max_width` columns by replacing its middle with `…`.
+fn truncate_middle(text: &str, most: usize) -> String {
     if text.width() <= most {
         return text.to_owned();
     }
@@ -197,36 +199,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_in_a_name_reaches_the_terminal_as_a_command() {
+    fn control_characters_in_names_are_escaped() {
         assert_eq!(
-            visible("\x1b[31mred\x07\r\n\u{9b}2J\u{202e}lock"),
+            escape_invisible("\x1b[31mred\x07\r\n\u{9b}2J\u{202e}lock"),
             "\\u{1b}[31mred\\u{7}\\r\\n\\u{9b}2J\\u{202e}lock"
         );
-        assert_eq!(visible("lock:🔒/münchen"), "lock:🔒/münchen");
-        assert_eq!(name(&LockKey::new([0xff, b'a'])), "%FFa");
-        assert_eq!(name(&LockKey::new([])), "\"\"");
+        assert_eq!(escape_invisible("lock:🔒/münchen"), "lock:🔒/münchen");
+        assert_eq!(lock_name(&LockKey::new([0xff, b'a'])), "%FFa");
+        assert_eq!(lock_name(&LockKey::new([])), "\"\"");
     }
 
     #[test]
-    fn columns_line_up_by_what_is_seen() {
+    fn columns_are_aligned_by_display_width() {
         let row =
             |a: &str, b: &str| vec![(a.to_owned(), Style::Plain), (b.to_owned(), Style::Plain)];
         let rows = [row("锁", "x"), row("lock", "y")];
         assert_eq!(
-            Page::PLAIN.table(&["A", "B"], &rows),
+            TextFormat::PLAIN.table(&["A", "B"], &rows),
             "A     B\n锁    x\nlock  y\n"
         );
     }
 
     #[test]
-    fn a_name_that_is_too_long_keeps_its_ends() {
-        assert_eq!(cut("lock:invoice:2026:customer", 11), "lock:…tomer");
-        assert_eq!(cut("锁锁锁锁锁锁", 7), "锁…锁");
-        assert_eq!(cut("short", 11), "short");
+    fn a_long_name_is_truncated_in_the_middle() {
+        assert_eq!(
+            truncate_middle("lock:invoice:2026:customer", 11),
+            "lock:…tomer"
+        );
+        assert_eq!(truncate_middle("锁锁锁锁锁锁", 7), "锁…锁");
+        assert_eq!(truncate_middle("short", 11), "short");
     }
 
     #[test]
-    fn spans_have_two_figures() {
+    fn durations_have_at_most_two_units() {
         let spans = [
             (350, "350ms"),
             (24_900, "24s"),
@@ -234,7 +239,7 @@ mod tests {
             (25_399_000, "7h 3m"),
         ];
         for (ms, words) in spans {
-            assert_eq!(span(ms), words);
+            assert_eq!(format_ms(ms), words);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Who may come in: people, programs, and those for whom a proxy speaks.
+//! Authentication settings: users, API tokens, an authenticating proxy and OpenID Connect.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -9,81 +9,83 @@ use ipnet::IpNet;
 
 use super::oidc::OidcConfig;
 use crate::domain::role::Role;
-use crate::domain::{Rights, Timestamp};
+use crate::domain::{RoleGrant, Timestamp};
 
-/// Who may come in, and for how long.
+/// Authentication settings.
 #[derive(Clone, Debug, Default)]
 pub struct AccessConfig {
-    /// How long somebody stays signed in.
+    /// The lifetime of sessions.
     pub sessions: SessionsConfig,
-    /// Whether browsers reach the console over `https`; unless it is said, a request tells (`X-Forwarded-Proto`).
-    pub https: Option<bool>,
-    /// Reverse proxies whose word counts for where a request comes from (`trusted_from`).
-    pub proxies: Vec<IpNet>,
-    /// A reverse proxy that says who somebody is.
-    pub proxy: Option<ProxyConfig>,
-    /// An OpenID Connect provider with which people sign in.
+    /// Whether browsers connect over `https`. If absent, it is derived from each request
+    /// (`X-Forwarded-Proto`).
+    pub secure_cookies: Option<bool>,
+    /// Reverse proxies whose forwarding headers are trusted (`trusted_proxies`).
+    pub trusted_proxies: Vec<IpNet>,
+    /// A reverse proxy that authenticates users.
+    pub auth_proxy: Option<AuthProxyConfig>,
+    /// The OpenID Connect provider for single sign-on.
     pub oidc: Option<OidcConfig>,
-    /// The people.
+    /// The users.
     pub users: Vec<UserConfig>,
-    /// The programs.
+    /// The API tokens.
     pub tokens: Vec<TokenConfig>,
-    /// Where nobody needs to sign in: whoever reaches the console is let in all the same, also from other machines. Said on the
-    /// command line only.
-    pub anyone_on_the_network: bool,
-    /// Where nobody needs to sign in: the names, in lower case, under which the console answers beside addresses and `localhost`.
-    pub hosts: Vec<String>,
+    /// Accept unauthenticated requests from other machines if no authentication is configured.
+    /// Command line only.
+    pub insecure_no_auth: bool,
+    /// The host names, in lower case, that are accepted besides IP addresses and `localhost` if no
+    /// authentication is configured.
+    pub allowed_hosts: Vec<String>,
 }
 
-/// How long somebody stays signed in.
+/// The lifetime of sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionsConfig {
-    /// Until so long after the last request. A page that only watches sends none.
-    pub idle: Duration,
-    /// Until so long after the sign-in, whatever happens.
-    pub longest: Duration,
+    /// A session ends this long after its last request. Event streams send no requests.
+    pub idle_timeout: Duration,
+    /// A session ends this long after sign-in.
+    pub max_age: Duration,
 }
 
 impl Default for SessionsConfig {
     fn default() -> Self {
         Self {
-            idle: Duration::from_hours(2),
-            longest: Duration::from_hours(12),
+            idle_timeout: Duration::from_hours(2),
+            max_age: Duration::from_hours(12),
         }
     }
 }
 
-/// A reverse proxy that signs people in.
+/// A reverse proxy that authenticates users.
 #[derive(Clone, Debug)]
-pub struct ProxyConfig {
-    /// The header in which it says who somebody is.
+pub struct AuthProxyConfig {
+    /// The request header with the user name.
     pub header: HeaderName,
-    /// Where it calls from. From anywhere else, the header is not believed.
-    pub from: Vec<IpNet>,
-    /// What somebody may do who is not among the users; unless it is said, they may not come in.
-    pub others: Option<Role>,
+    /// The addresses of the proxy. The header is ignored from other addresses.
+    pub networks: Vec<IpNet>,
+    /// The role of users that are not configured. If absent, they are rejected.
+    pub default_role: Option<Role>,
 }
 
-impl ProxyConfig {
-    /// Whether a connection from there is the proxy's.
-    pub fn speaks_from(&self, peer: Option<IpAddr>) -> bool {
-        let is_from = |peer: IpAddr| self.from.iter().any(|network| network.contains(&peer));
-        peer.is_some_and(is_from)
+impl AuthProxyConfig {
+    /// Whether `peer` is the proxy.
+    pub fn is_trusted(&self, peer: Option<IpAddr>) -> bool {
+        let is_listed = |peer: IpAddr| self.networks.iter().any(|network| network.contains(&peer));
+        peer.is_some_and(is_listed)
     }
 }
 
-/// Somebody who may come in.
+/// A user.
 #[derive(Clone, Debug)]
 pub struct UserConfig {
-    /// What they are called.
+    /// The user name.
     pub name: String,
-    /// What their password is checked against; whoever has none comes in through the proxy only.
-    pub password: Option<SecretHash>,
-    /// What they may do.
-    pub rights: Rights,
+    /// The password hash. A user without one can sign in only through the proxy.
+    pub password_hash: Option<SecretHash>,
+    /// The permissions of the user.
+    pub grant: RoleGrant,
 }
 
-/// What a password is checked against. Its `Debug` shows nothing.
+/// A password hash. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretHash(pub PasswordHash);
 
@@ -93,59 +95,65 @@ impl std::fmt::Debug for SecretHash {
     }
 }
 
-/// A program that may come in.
+/// An API token.
 #[derive(Clone, Debug)]
 pub struct TokenConfig {
-    /// What it is called; part of the token, and not a secret.
+    /// The id: part of the token, not secret.
     pub id: String,
-    /// SHA-256 of the whole token.
+    /// The SHA-256 digest of the whole token.
     pub digest: [u8; 32],
-    /// What it may do.
-    pub rights: Rights,
-    /// From when on it is refused.
+    /// The permissions of the token.
+    pub grant: RoleGrant,
+    /// The time from which the token is rejected.
     pub expires: Option<Timestamp>,
 }
 
 impl AccessConfig {
-    /// Whether nobody needs to sign in.
-    pub fn is_open(&self) -> bool {
+    /// Whether no authentication is configured, so that no sign-in is required.
+    pub fn is_auth_disabled(&self) -> bool {
         self.users.is_empty()
             && self.tokens.is_empty()
-            && self.proxy.is_none()
+            && self.auth_proxy.is_none()
             && self.oidc.is_none()
     }
 
-    /// Whether credentials cross a network unencrypted where the console listens at this address. A proxy that is named is believed
-    /// to end TLS, and so is one of which `https = true` is said.
-    pub fn is_in_clear_at(&self, listen: IpAddr) -> bool {
-        let is_network = !listen.to_canonical().is_loopback();
-        is_network && !self.is_open() && self.https != Some(true) && self.proxies.is_empty()
+    /// Whether credentials cross a network unencrypted if the console listens on this address. A
+    /// proxy in `trusted_proxies`, or `secure_cookies = true`, is taken as evidence that a proxy
+    /// terminates TLS.
+    pub fn exposes_credentials_on(&self, listen: IpAddr) -> bool {
+        let is_reachable_over_network = !listen.to_canonical().is_loopback();
+        is_reachable_over_network
+            && !self.is_auth_disabled()
+            && self.secure_cookies != Some(true)
+            && self.trusted_proxies.is_empty()
     }
 }
 
-/// A host name as it is compared with those of requests: in lower case. The error says what is wrong with it.
-pub fn read_host(text: &str) -> Result<String, String> {
-    let is_letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+/// Parses a host name and converts it to lower case, as it is compared with the `Host` header of
+/// requests.
+pub fn parse_host(text: &str) -> Result<String, String> {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let name = text.strip_suffix('.').unwrap_or(text);
-    if name.is_empty() || name.len() > 253 || name.starts_with('.') || !name.chars().all(is_letter)
+    if name.is_empty() || name.len() > 253 || name.starts_with('.') || !name.chars().all(is_allowed)
     {
         return Err(format!(
-            "{text:?} is not a host name; write \"locks.example.org\", without scheme, port or wildcard"
+            "{text:?} is not a host name; write it like \"locks.example.org\", without scheme, port or wildcard"
         ));
     }
     Ok(name.to_ascii_lowercase())
 }
 
 impl UserConfig {
-    /// The longest name, in bytes.
-    pub const LONGEST_NAME: usize = 128;
+    /// The maximum length of a user name, in bytes.
+    pub const MAX_NAME_BYTES: usize = 128;
 }
 
 impl TokenConfig {
-    /// Whether this can be what a token is called: it stands in the token, between underscores.
-    pub fn is_id(text: &str) -> bool {
-        let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        (1..=64).contains(&text.len()) && text.bytes().all(fits)
+    /// Whether `text` is a valid token id. The id is part of the token, delimited by underscores.
+    pub fn is_valid_id(text: &str) -> bool {
+        let is_allowed =
+            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        (1..=64).contains(&text.len()) && text.bytes().all(is_allowed)
     }
 }
 
@@ -154,22 +162,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn credentials_are_in_clear_where_others_reach_the_console_and_nothing_encrypts() {
-        let signing_in = AccessConfig {
+    fn credentials_are_exposed_on_network_addresses_without_tls() {
+        let with_token = AccessConfig {
             tokens: vec![TokenConfig {
                 id: "ci".to_owned(),
                 digest: [0; 32],
-                rights: Rights::everywhere(Role::Viewer),
+                grant: RoleGrant::unrestricted(Role::Viewer),
                 expires: None,
             }],
             ..AccessConfig::default()
         };
         let with = |https, proxies: &[&str]| AccessConfig {
-            https,
-            proxies: proxies.iter().map(|net| net.parse().unwrap()).collect(),
-            ..signing_in.clone()
+            secure_cookies: https,
+            trusted_proxies: proxies.iter().map(|net| net.parse().unwrap()).collect(),
+            ..with_token.clone()
         };
-        for (access, listen, is_in_clear) in [
+        for (access, listen, is_exposed) in [
             (with(None, &[]), "0.0.0.0", true),
             (with(Some(false), &[]), "10.0.0.1", true),
             (with(None, &[]), "::", true),
@@ -179,8 +187,8 @@ mod tests {
             (with(None, &["10.0.0.0/8"]), "0.0.0.0", false),
             (AccessConfig::default(), "0.0.0.0", false),
         ] {
-            let found = access.is_in_clear_at(listen.parse().unwrap());
-            assert_eq!(found, is_in_clear, "{listen} {:?}", access.https);
+            let exposed = access.exposes_credentials_on(listen.parse().unwrap());
+            assert_eq!(exposed, is_exposed, "{listen} {:?}", access.secure_cookies);
         }
     }
 }

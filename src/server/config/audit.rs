@@ -1,44 +1,45 @@
-//! The `[audit]` table: whether it is written down who did what. Where, `[storage]` says.
+//! The `[audit]` table: whether operations are recorded. `[storage]` configures where.
 
 use serde::Deserialize;
 
 use super::{StorageConfig, StorageUrl};
 
-/// Whether operations are written down.
+/// Whether operations are recorded in the audit log.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AuditConfig {
-    /// `false`: nothing is written down, and operations need nothing to be.
-    pub on: bool,
-    /// (Not configured: so it is for the command line where no storage is configured) operations of owners are done also where they
-    /// cannot be written down.
+    /// With `false`, operations are performed without audit entries.
+    pub enabled: bool,
+    /// Perform operations of lock owners even if the audit entry cannot be written. Not a field of
+    /// the file: set for the command line if no storage is configured.
     #[serde(skip)]
-    pub is_lenient: bool,
+    pub allow_unaudited: bool,
 }
 
 impl Default for AuditConfig {
     fn default() -> Self {
         Self {
-            on: true,
-            is_lenient: false,
+            enabled: true,
+            allow_unaudited: false,
         }
     }
 }
 
 impl AuditConfig {
-    /// Nothing is written down.
-    pub fn off() -> Self {
+    /// No audit log.
+    pub fn disabled() -> Self {
         Self {
-            on: false,
+            enabled: false,
             ..Self::default()
         }
     }
 
-    /// For a command that goes straight to the nodes: it works also where nothing can be written and nothing says that it must.
+    /// The configuration for a command that runs without a server. Unless storage is configured, a
+    /// failed audit write does not prevent the operation.
     #[must_use]
     pub fn for_command_line(self, storage: &StorageConfig) -> Self {
         Self {
-            is_lenient: storage.url == StorageUrl::default(),
+            allow_unaudited: storage.url == StorageUrl::default(),
             ..self
         }
     }

@@ -1,4 +1,4 @@
-//! The configuration file: TOML in, [`Config`] out, every mistake with its line and column.
+//! Parses the configuration file. Every error has its line and column.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,8 +9,8 @@ use toml::Spanned;
 
 use super::group::GroupTable;
 use super::sign_in::{SignInTable, TokenTable, UserTable};
-use super::source::{Environment, Source};
-use super::values::{Rule, Text, Wrong};
+use super::source::{EnvLookup, SourceFile};
+use super::values::{InvalidValue, Parsed, TextRule};
 use super::{
     Config, ConfigError, LimitsConfig, StorageConfig, WebhookConfig, access, group, log, sign_in,
     state_directory, telemetry, tls, webhook,
@@ -19,33 +19,33 @@ use super::{
 #[serde_as]
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct File {
-    #[serde_as(as = "Option<Text<Listen>>")]
+struct ConfigFile {
+    #[serde_as(as = "Option<Parsed<Listen>>")]
     listen: Option<SocketAddr>,
     tls_certificate_file: Option<Spanned<PathBuf>>,
     tls_key_file: Option<Spanned<PathBuf>>,
-    #[serde_as(as = "Vec<Text<Host>>")]
-    hosts: Vec<String>,
+    #[serde_as(as = "Vec<Parsed<Host>>")]
+    allowed_hosts: Vec<String>,
     limits: Option<Spanned<LimitsConfig>>,
     read_only: bool,
     sign_in: Option<Spanned<SignInTable>>,
     user: Vec<Spanned<UserTable>>,
     token: Vec<Spanned<TokenTable>>,
-    log: log::Table,
-    telemetry: telemetry::Table,
+    log: log::LogTable,
+    telemetry: telemetry::TelemetryTable,
     webhook: Vec<Spanned<WebhookConfig>>,
     audit: super::AuditConfig,
     storage: StorageConfig,
     group: Vec<Spanned<GroupTable>>,
 }
 
-/// Reads the text of a configuration file called `name`; `environment` has the variables that `${NAME}` stands for.
-pub fn parse(name: &str, text: &str, environment: Environment<'_>) -> Result<Config, ConfigError> {
-    let source = Source { name, text };
-    let file: File = source.read(environment)?;
+/// Parses the text of the configuration file `name`; `environment` resolves `${NAME}`.
+pub fn parse(name: &str, text: &str, environment: EnvLookup<'_>) -> Result<Config, ConfigError> {
+    let source = SourceFile { name, text };
+    let file: ConfigFile = source.deserialize(environment)?;
     let mut config = Config {
-        restarts: Some(state_directory::restarts()),
-        ..Config::of(Vec::new())
+        restarts_file: Some(state_directory::restarts_file()),
+        ..Config::with_groups(Vec::new())
     };
     config.listen = file.listen.unwrap_or(config.listen);
     config.log_format = file.log.format;
@@ -55,7 +55,7 @@ pub fn parse(name: &str, text: &str, environment: Environment<'_>) -> Result<Con
         file.tls_key_file.as_ref(),
     )?;
     if let Some(limits) = file.limits {
-        let checked = limits.get_ref().check();
+        let checked = limits.get_ref().validate();
         checked.map_err(|why| source.error(&limits, &why))?;
         config.limits = limits.into_inner();
     }
@@ -63,25 +63,25 @@ pub fn parse(name: &str, text: &str, environment: Environment<'_>) -> Result<Con
     config.storage = file.storage;
     config.otlp = telemetry::read(&source, file.telemetry, environment, &mut config.warnings)?;
     read_groups(&source, file.group, &mut config)?;
-    let names: Vec<String> = config
+    let group_names: Vec<String> = config
         .groups
         .iter()
         .map(|group| group.name.clone())
         .collect();
-    config.webhooks = webhook::read(&source, &names, file.webhook, &mut config.warnings)?;
+    config.webhooks = webhook::read(&source, &group_names, file.webhook, &mut config.warnings)?;
     if file.read_only {
-        config.refuse_acts();
+        config.set_read_only();
     }
-    config.access = sign_in::read(&source, &names, file.sign_in, file.user, file.token)?;
-    config.access.hosts = file.hosts;
-    if let (Some(_), Some(place)) = (&config.tls, &file.tls_certificate_file) {
-        if config.access.https == Some(false) {
+    config.access = sign_in::read(&source, &group_names, file.sign_in, file.user, file.token)?;
+    config.access.allowed_hosts = file.allowed_hosts;
+    if let (Some(_), Some(certificate)) = (&config.tls, &file.tls_certificate_file) {
+        if config.access.secure_cookies == Some(false) {
             return Err(source.error(
-                place,
-                "the console serves https with this certificate, and [sign_in] says `https = false`; take one of them out",
+                certificate,
+                "the console serves https with this certificate, but [sign_in] has `secure_cookies = false`; remove one of them",
             ));
         }
-        config.access.https = Some(true);
+        config.access.secure_cookies = Some(true);
     }
     if let Some(oidc) = &config.access.oidc {
         config.warnings.extend(oidc.warnings());
@@ -89,22 +89,22 @@ pub fn parse(name: &str, text: &str, environment: Environment<'_>) -> Result<Con
     Ok(config)
 }
 
-/// Reads the groups, whose names are all different.
+/// Reads the groups and checks that their names are unique.
 fn read_groups(
-    source: &Source<'_>,
+    source: &SourceFile<'_>,
     tables: Vec<Spanned<GroupTable>>,
     config: &mut Config,
 ) -> Result<(), ConfigError> {
     if tables.is_empty() {
-        let why = "there is no [[group]]; name at least one group with its nodes";
-        return Err(ConfigError(source.at(0..0, why)));
+        let why = "there is no [[group]]; add at least one group with its nodes";
+        return Err(ConfigError(source.message_at(0..0, why)));
     }
     for table in tables {
-        let place = Spanned::new(table.span(), ());
+        let position = Spanned::new(table.span(), ());
         for group in group::read(source, table.into_inner(), &mut config.warnings)? {
             if config.groups.iter().any(|known| known.name == group.name) {
-                let why = format!("the group \"{}\" is there twice", group.name);
-                return Err(source.error(&place, &why));
+                let why = format!("duplicate group \"{}\"; rename or remove one", group.name);
+                return Err(source.error(&position, &why));
             }
             config.groups.push(group);
         }
@@ -114,10 +114,10 @@ fn read_groups(
 
 struct Listen;
 
-impl Rule for Listen {
+impl TextRule for Listen {
     type Value = SocketAddr;
 
-    fn read(text: &str) -> Result<SocketAddr, Wrong> {
+    fn parse(text: &str) -> Result<SocketAddr, InvalidValue> {
         text.parse().map_err(|_| {
             "`listen` must be an address and a port, like \"127.0.0.1:7878\" or \"[::1]:7878\""
                 .into()
@@ -127,14 +127,13 @@ impl Rule for Listen {
 
 struct Host;
 
-impl Rule for Host {
+impl TextRule for Host {
     type Value = String;
 
-    fn read(text: &str) -> Result<String, Wrong> {
-        Ok(access::read_host(text)?)
+    fn parse(text: &str) -> Result<String, InvalidValue> {
+        Ok(access::parse_host(text)?)
     }
 }
 
 #[cfg(test)]
-#[path = "file_tests.rs"]
 mod tests;

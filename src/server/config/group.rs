@@ -1,4 +1,4 @@
-//! `[[group]]` as it stands in the file.
+//! The `[[group]]` tables.
 
 use std::time::Duration;
 
@@ -6,15 +6,15 @@ use serde::Deserialize;
 use serde_with::serde_as;
 use toml::Spanned;
 
-use super::naming::{Pin, read_pins};
+use super::key_patterns::{FormatOverride, read_format_overrides};
 use super::node::{NodeTable, read_nodes};
-use super::source::Source;
-use super::values::{Between, Name, NonEmpty, Pattern, Period, Text};
+use super::source::SourceFile;
+use super::values::{Between, BoundedDuration, NonEmpty, Parsed, Pattern, ResourceName};
 use super::{
-    ConfigError, DEFAULT_KEYS, DEFAULT_SCAN_SHARE, FeedChoice, GroupConfig, LockingConfig,
-    NodeConfig, kinds,
+    ChangeDetection, ConfigError, DEFAULT_KEYS, DEFAULT_SCAN_BUDGET_PERCENT, Discovery,
+    GroupConfig, LockingConfig, NodeConfig, group_kind,
 };
-use crate::domain::quorum::Drift;
+use crate::domain::quorum::ClockDrift;
 use crate::domain::{Environment, GroupKind};
 
 const DAY: u64 = 24 * 60 * 60;
@@ -23,45 +23,47 @@ const DAY: u64 = 24 * 60 * 60;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GroupTable {
-    #[serde_as(as = "Text<Name>")]
+    #[serde_as(as = "Parsed<ResourceName>")]
     name: String,
     kind: Option<Spanned<GroupKind>>,
     #[serde(default)]
     environment: Environment,
-    #[serde_as(as = "Option<NonEmpty<Text<Pattern>>>")]
+    #[serde_as(as = "Option<NonEmpty<Parsed<Pattern>>>")]
     keys: Option<Vec<String>>,
     #[serde(default)]
-    feed: FeedChoice,
+    discovery: Discovery,
     #[serde(default)]
-    format: Vec<Spanned<Pin>>,
-    #[serde_as(as = "Vec<Text<Pattern>>")]
+    change_detection: ChangeDetection,
     #[serde(default)]
-    ignore: Vec<String>,
+    format_override: Vec<Spanned<FormatOverride>>,
+    #[serde_as(as = "Vec<Parsed<Pattern>>")]
+    #[serde(default)]
+    exclude: Vec<String>,
     #[serde_as(as = "Option<Between<1, 100>>")]
-    scan_share_percent: Option<u32>,
+    scan_budget_percent: Option<u32>,
     #[serde(default)]
     read_only: bool,
-    #[serde_as(as = "Option<Text<Period>>")]
+    #[serde_as(as = "Option<Parsed<BoundedDuration>>")]
     connect_timeout: Option<Duration>,
-    #[serde_as(as = "Option<Text<Period>>")]
+    #[serde_as(as = "Option<Parsed<BoundedDuration>>")]
     command_timeout: Option<Duration>,
-    #[serde_as(as = "Option<Text<Period>>")]
-    longest_lease: Option<Duration>,
+    #[serde_as(as = "Option<Parsed<BoundedDuration>>")]
+    max_lease: Option<Duration>,
     #[serde_as(as = "Option<Between<0, 50>>")]
-    drift_percent: Option<f64>,
-    #[serde_as(as = "Option<Text<Period>>")]
-    drift_plus: Option<Duration>,
+    clock_drift_percent: Option<f64>,
+    #[serde_as(as = "Option<Parsed<BoundedDuration>>")]
+    clock_drift_constant: Option<Duration>,
     #[serde_as(as = "Option<Between<1, 50>>")]
-    node_share_percent: Option<u32>,
+    node_timeout_percent: Option<u32>,
     fencing: Option<bool>,
-    #[serde_as(as = "Option<Text<Period<60, { 30 * DAY }>>>")]
+    #[serde_as(as = "Option<Parsed<BoundedDuration<60, { 30 * DAY }>>>")]
     fence_counter_ttl: Option<Duration>,
-    #[serde_as(as = "Option<Text<Period<10, 3600>>>")]
+    #[serde_as(as = "Option<Parsed<BoundedDuration<10, 3600>>>")]
     release_marker_ttl: Option<Duration>,
     delayed_restart: Option<bool>,
-    #[serde_as(as = "Option<Text<Period>>")]
-    longest_hold: Option<Duration>,
-    most_extensions: Option<u32>,
+    #[serde_as(as = "Option<Parsed<BoundedDuration>>")]
+    max_hold: Option<Duration>,
+    max_renewals: Option<u32>,
     #[serde_as(as = "Option<NonEmpty<_>>")]
     databases: Option<Vec<Spanned<u16>>>,
     #[serde(default)]
@@ -69,80 +71,96 @@ pub(super) struct GroupTable {
     node: Spanned<Vec<Spanned<NodeTable>>>,
 }
 
-/// Reads one `[[group]]`: one group, or one for each of its databases. Adds what is odd about it to `warnings`.
+/// Reads one `[[group]]` table. With `databases` it becomes one group per database.
 pub(super) fn read(
-    source: &Source<'_>,
+    source: &SourceFile<'_>,
     table: GroupTable,
     warnings: &mut Vec<String>,
 ) -> Result<Vec<GroupConfig>, ConfigError> {
     let databases = table.databases.clone();
-    let place = table.node.span();
+    let span = table.node.span();
     let group = read_one(source, table)?;
-    warnings.extend(group.even_count().map(|why| source.at(place, &why)));
+    warnings.extend(
+        group
+            .even_node_count_warning()
+            .map(|why| source.message_at(span, &why)),
+    );
     match databases {
-        Some(databases) => each_database(source, &databases, &group),
+        Some(databases) => group_per_database(source, &databases, &group),
         None => Ok(vec![group]),
     }
 }
 
-fn read_one(source: &Source<'_>, table: GroupTable) -> Result<GroupConfig, ConfigError> {
-    let place = match &table.kind {
+fn read_one(source: &SourceFile<'_>, table: GroupTable) -> Result<GroupConfig, ConfigError> {
+    let span = match &table.kind {
         Some(kind) => kind.span(),
         None => table.node.span(),
     };
     let nodes = read_nodes(source, table.node.into_inner())?;
     let sentinels = read_nodes(source, table.sentinel)?;
-    let named = table.kind.map(Spanned::into_inner);
-    let kind = named.unwrap_or(kinds::usual(&nodes, &sentinels));
-    kinds::check(kind, &nodes, &sentinels, table.databases.is_some())
-        .map_err(|why| ConfigError(source.at(place, &why)))?;
-    let pins = read_pins(source, table.format)?;
+    let explicit = table.kind.map(Spanned::into_inner);
+    let kind = explicit.unwrap_or(group_kind::default_kind(&nodes, &sentinels));
+    group_kind::validate(kind, &nodes, &sentinels, table.databases.is_some())
+        .map_err(|why| ConfigError(source.message_at(span, &why)))?;
+    let format_overrides = read_format_overrides(source, table.format_override)?;
     let keys_are_explicit = table.keys.is_some();
     let mut keys = table
         .keys
         .unwrap_or_else(|| DEFAULT_KEYS.map(str::to_owned).to_vec());
-    for pin in &pins {
-        if !keys.contains(&pin.pattern) {
-            keys.push(pin.pattern.clone());
+    for format_override in &format_overrides {
+        if !keys.contains(&format_override.pattern) {
+            keys.push(format_override.pattern.clone());
         }
     }
-    let usual = LockingConfig::new(kind);
-    let drift_ratio = table.drift_percent.map(|percent| percent / 100.0);
+    let defaults = LockingConfig::new(kind);
+    let drift_ratio = table.clock_drift_percent.map(|percent| percent / 100.0);
     Ok(GroupConfig {
         name: table.name,
         kind,
         environment: table.environment,
         keys,
         keys_are_explicit,
-        feed: table.feed,
-        pins,
-        ignore: table.ignore,
-        scan_share_percent: table.scan_share_percent.unwrap_or(DEFAULT_SCAN_SHARE),
+        discovery: table.discovery,
+        change_detection: table.change_detection,
+        format_overrides,
+        exclude: table.exclude,
+        scan_budget_percent: table
+            .scan_budget_percent
+            .unwrap_or(DEFAULT_SCAN_BUDGET_PERCENT),
         read_only: table.read_only,
         connect_timeout: table.connect_timeout.unwrap_or(Duration::from_secs(1)),
         command_timeout: table.command_timeout.unwrap_or(Duration::from_millis(500)),
         locking: LockingConfig {
-            fence_counter_ttl: table.fence_counter_ttl.unwrap_or(usual.fence_counter_ttl),
-            release_marker_ttl: table.release_marker_ttl.unwrap_or(usual.release_marker_ttl),
-            longest_lease: table.longest_lease.unwrap_or(usual.longest_lease),
-            drift: Drift {
-                ratio: drift_ratio.unwrap_or(usual.drift.ratio),
-                plus: table.drift_plus.unwrap_or(usual.drift.plus),
+            fence_counter_ttl: table
+                .fence_counter_ttl
+                .unwrap_or(defaults.fence_counter_ttl),
+            release_marker_ttl: table
+                .release_marker_ttl
+                .unwrap_or(defaults.release_marker_ttl),
+            max_lease: table.max_lease.unwrap_or(defaults.max_lease),
+            drift: ClockDrift {
+                factor: drift_ratio.unwrap_or(defaults.drift.factor),
+                constant: table
+                    .clock_drift_constant
+                    .unwrap_or(defaults.drift.constant),
             },
-            node_share_percent: table.node_share_percent.unwrap_or(usual.node_share_percent),
-            fencing: table.fencing.unwrap_or(usual.fencing),
-            delayed_restart: table.delayed_restart.unwrap_or(usual.delayed_restart),
-            longest_hold: table.longest_hold.unwrap_or(usual.longest_hold),
-            most_extensions: table.most_extensions.unwrap_or(usual.most_extensions),
+            node_timeout_percent: table
+                .node_timeout_percent
+                .unwrap_or(defaults.node_timeout_percent),
+            fencing: table.fencing.unwrap_or(defaults.fencing),
+            delayed_restart: table.delayed_restart.unwrap_or(defaults.delayed_restart),
+            max_hold: table.max_hold.unwrap_or(defaults.max_hold),
+            max_renewals: table.max_renewals.unwrap_or(defaults.max_renewals),
         },
         nodes,
         sentinels,
     })
 }
 
-/// One group per database, where several are named: a lock in one of them has nothing to do with its namesake in another.
-fn each_database(
-    source: &Source<'_>,
+/// Makes one group per database, because keys of the same name in different databases are different
+/// locks.
+fn group_per_database(
+    source: &SourceFile<'_>,
     databases: &[Spanned<u16>],
     group: &GroupConfig,
 ) -> Result<Vec<GroupConfig>, ConfigError> {
@@ -151,7 +169,8 @@ fn each_database(
         let number = i64::from(*spanned.get_ref());
         let name = format!("{}.{number}", group.name);
         if groups.iter().any(|known| known.name == name) {
-            return Err(source.error(spanned, "this database is named twice"));
+            let why = format!("duplicate database {number}; remove one");
+            return Err(source.error(spanned, &why));
         }
         let in_database = |node: &NodeConfig| NodeConfig {
             url: node.url.clone().with_database(number),

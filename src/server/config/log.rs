@@ -1,23 +1,23 @@
-//! The `[log]` table: what log lines look like.
+//! The `[log]` table.
 
 use serde::Deserialize;
 
-/// What log lines look like.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum LogFormat {
-    /// A line for people.
+    /// Human-readable lines.
     #[default]
     Text,
-    /// A JSON object a line, for programs.
+    /// One JSON object per line.
     Json,
 }
 
-/// The table as it stands in the file.
+/// The `[log]` table in the file.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Table {
-    /// What log lines look like; `--log-format` wins.
+pub(super) struct LogTable {
+    /// The format of log lines; `--log-format` takes precedence.
     #[serde(default)]
     pub(super) format: LogFormat,
 }

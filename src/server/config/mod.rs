@@ -1,19 +1,20 @@
-//! What the console was told: listen address, limits, groups, nodes. Each field's doc comment is its documentation.
+//! The configuration: listen address, limits, sign-in, storage, groups and nodes, from a TOML file
+//! or `--redis` URLs.
 
 pub mod access;
 mod audit;
+mod config_path;
 mod file;
 mod group;
-mod kinds;
-mod later;
+mod group_kind;
+mod key_patterns;
 mod limits;
 mod locking;
 mod log;
-mod naming;
 mod node;
 pub mod oidc;
-mod place;
-mod rights;
+mod reloadable;
+mod role_grant;
 mod sign_in;
 mod source;
 mod state_directory;
@@ -36,26 +37,26 @@ use crate::domain::{Environment, GroupKind};
 pub use crate::server::tls::TlsConfig;
 pub use access::AccessConfig;
 pub use audit::AuditConfig;
+pub use config_path::find_file;
 pub use file::parse;
-pub use later::Later;
+pub use key_patterns::{FormatOverride, KeyPatterns, KeyRestriction, RESERVED_PREFIX};
 pub use limits::LimitsConfig;
 pub use locking::LockingConfig;
 pub use log::LogFormat;
-pub use naming::{Naming, Outside, Pin, RESERVED};
-pub use node::{Files, NodeConfig};
-pub use place::path;
+pub use node::{CredentialFiles, NodeConfig};
+pub use reloadable::ReloadableConfig;
 pub use storage::{StorageConfig, StorageUrl};
 pub use telemetry::OtlpConfig;
 pub use url::RedisUrl;
 pub use webhook::{WebhookConfig, WebhookSecret, WebhookUrl};
 
-/// Where the console listens unless told otherwise.
+/// The default listen address.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:7878";
 
-/// The patterns that are scanned for where the configuration names none.
+/// The default of `keys`: the patterns that are scanned for.
 ///
-/// Words that nearly every lock's name carries, and the names that libraries give to locks without saying so. However many
-/// they are, they cost one `SCAN`.
+/// Words that most lock names contain, and the prefixes of libraries whose lock names contain none
+/// of them. All patterns together cost one `SCAN` per pass.
 pub const DEFAULT_KEYS: [&str; 15] = [
     "*[lL][oO][cC][kK]*",
     "*[mM][uU][tT][eE][xX]*",
@@ -74,100 +75,114 @@ pub const DEFAULT_KEYS: [&str; 15] = [
     "l:*",
 ];
 
-/// Everything the console was told.
+/// The whole configuration.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where the console and the API listen.
+    /// The listen address of the console and the API.
     pub listen: SocketAddr,
-    /// What it serves `https` with; plain `http` where it is absent.
+    /// The certificate for `https`; without it the console serves plain `http`.
     pub tls: Option<TlsConfig>,
-    /// How much is taken on at once.
+    /// Limits on connections, requests and streams.
     pub limits: LimitsConfig,
-    /// What log lines look like.
+    /// The format of log lines.
     pub log_format: LogFormat,
-    /// Who is told of traces; nobody where it is absent.
+    /// The collector that traces are exported to, if any.
     pub otlp: Option<OtlpConfig>,
-    /// Who is told of flags and acts.
+    /// The receivers of events about flags and operations.
     pub webhooks: Vec<WebhookConfig>,
-    /// Where acts are written down.
+    /// Whether operations are recorded in the audit log.
     pub audit: AuditConfig,
-    /// Where audit, sessions and idempotency records are.
+    /// The database for the audit log, sessions and idempotency records.
     pub storage: StorageConfig,
-    /// The file that keeps which nodes restarted (`restarts.json` in the state directory); nothing where that is not kept.
-    pub restarts: Option<PathBuf>,
-    /// Who may come in.
+    /// The file with the restart history of nodes (`restarts.json` in the state directory). With
+    /// `None` the history is not stored.
+    pub restarts_file: Option<PathBuf>,
+    /// Users, tokens and other ways to sign in.
     pub access: AccessConfig,
-    /// What it says later, when it is read again.
-    pub later: Option<watch::Receiver<Later>>,
+    /// Receives the configuration after each reload.
+    pub reloads: Option<watch::Receiver<ReloadableConfig>>,
     /// The groups, in the order of the file.
     pub groups: Vec<GroupConfig>,
-    /// What is odd but usable, each with its place in the file: shown at start.
+    /// Warnings, each with its position in the file; printed at startup.
     pub warnings: Vec<String>,
 }
 
 /// One group of nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupConfig {
-    /// Its name: part of URLs, so letters, digits, `-`, `_` and `.` only.
+    /// The name. It is part of URLs and consists of letters, digits, `-`, `_` and `.`.
     pub name: String,
-    /// How its nodes serve locks together.
+    /// How the nodes serve locks together.
     pub kind: GroupKind,
-    /// What it is used for; decides how much confirmation a release asks for.
+    /// What the group is used for. It decides how much confirmation a force-release requires.
     pub environment: Environment,
     /// The patterns that are scanned for (Redis globs).
     pub keys: Vec<String>,
-    /// Whether `keys` was written by the operator: then a matching name alone says "this is a lock".
+    /// Whether `keys` is set in the file. Then a matching name is sufficient evidence for a lock.
     pub keys_are_explicit: bool,
-    /// How changes are learnt: what is tried.
-    pub feed: FeedChoice,
-    /// Patterns whose names are locks of one format (`[[group.format]]` with `pattern` and `format`); they are scanned for
-    /// too, and the first that matches decides.
-    pub pins: Vec<Pin>,
-    /// Patterns whose names are no locks, though they match `keys`.
-    pub ignore: Vec<String>,
-    /// How much of a node's time scanning it may take, in percent; 100 is as fast as it goes.
-    pub scan_share_percent: u32,
-    /// Refuse every act on this group.
+    /// By what locks are recognised.
+    pub discovery: Discovery,
+    /// How changes are detected.
+    pub change_detection: ChangeDetection,
+    /// Patterns whose names are locks of one format (`[[group.format_override]]` with `pattern` and
+    /// `format`). They are scanned for too, and the first match applies.
+    pub format_overrides: Vec<FormatOverride>,
+    /// Patterns of names that are not locks although they match `keys`.
+    pub exclude: Vec<String>,
+    /// The share of a node's time that scanning may use, in percent; 100 is unthrottled.
+    pub scan_budget_percent: u32,
+    /// Reject all operations on this group.
     pub read_only: bool,
-    /// How long a connection attempt may take.
+    /// The timeout of a connection attempt.
     pub connect_timeout: Duration,
-    /// How long a command may take before the node counts as not answering.
+    /// The timeout of a command.
     pub command_timeout: Duration,
-    /// How locks are taken.
+    /// Limits and margins for locking.
     pub locking: LockingConfig,
-    /// The nodes, in the order of the file. Of a cluster those that are asked for the others; behind sentinels one, whose
-    /// host is the name by which the sentinels know the primary.
+    /// The nodes, in the order of the file. For a cluster these are seed nodes. For a Sentinel
+    /// group there is one node, whose host is the name of the primary (`SENTINEL MASTER <name>`).
     pub nodes: Vec<NodeConfig>,
-    /// The sentinels that know where the primary is.
+    /// The sentinels of a Sentinel group.
     pub sentinels: Vec<NodeConfig>,
 }
 
-/// How much of a node's time scanning takes unless the configuration says otherwise, in percent.
-pub const DEFAULT_SCAN_SHARE: u32 = 5;
+/// The default of `scan_budget_percent`.
+pub const DEFAULT_SCAN_BUDGET_PERCENT: u32 = 5;
 
-/// What is tried to learn of changes.
+/// By what locks are recognised among the keys of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum FeedChoice {
-    /// Client tracking, else keyspace notifications that are on, else looking again and again.
+pub enum Discovery {
+    /// By type, value and expiry, whatever the name is, unless `keys` is set.
+    #[default]
+    Values,
+    /// By name first: only keys with lock-like names, or names that match `keys`, are read.
+    Names,
+}
+
+/// How changes are detected. Every mode falls back to polling.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChangeDetection {
+    /// Client tracking, else keyspace notifications if the server has them enabled.
     #[default]
     Auto,
-    /// Client tracking, or looking again and again.
+    /// Client tracking.
     Tracking,
-    /// Keyspace notifications that are on, or looking again and again.
+    /// Keyspace notifications if the server has them enabled.
     Keyspace,
-    /// Looking again and again.
+    /// Polling only.
     Poll,
 }
 
-/// The configuration cannot be used: one message that names the place and says what to do.
+/// An error in the configuration: one message with its position in the file and what to do.
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub struct ConfigError(pub String);
 
 impl Config {
-    /// These groups, and the defaults for everything else.
-    pub fn of(groups: Vec<GroupConfig>) -> Self {
+    /// A configuration with these groups and defaults for everything else.
+    pub fn with_groups(groups: Vec<GroupConfig>) -> Self {
         Self {
             listen: default_listen(),
             tls: None,
@@ -177,24 +192,24 @@ impl Config {
             webhooks: Vec::new(),
             audit: AuditConfig::default(),
             storage: StorageConfig::default(),
-            restarts: None,
+            restarts_file: None,
             access: AccessConfig::default(),
-            later: None,
+            reloads: None,
             groups,
             warnings: Vec::new(),
         }
     }
 
-    /// Whether passwords, tokens and sessions cross a network unencrypted.
+    /// Whether passwords, tokens and session cookies cross a network unencrypted.
     ///
-    /// So they do where somebody has to sign in, others than this machine reach the address, and neither the console nor a proxy
-    /// that is named here speaks `https`.
-    pub fn is_in_clear(&self) -> bool {
-        self.access.is_in_clear_at(self.listen.ip())
+    /// This is the case if sign-in is required, the listen address is not a loopback address, and
+    /// neither the console nor a configured proxy terminates TLS.
+    pub fn exposes_credentials(&self) -> bool {
+        self.access.exposes_credentials_on(self.listen.ip())
     }
 
-    /// Has every act refused, in all groups.
-    pub fn refuse_acts(&mut self) {
+    /// Rejects operations in all groups.
+    pub fn set_read_only(&mut self) {
         for group in &mut self.groups {
             group.read_only = true;
         }
@@ -202,7 +217,8 @@ impl Config {
 }
 
 impl GroupConfig {
-    /// A group with the defaults: one node is standalone, several are a Redlock group with nodes `a`, `b`, `c` …
+    /// A group with defaults. One URL makes a standalone group; several make a Redlock group with
+    /// nodes `a`, `b`, `c` …
     pub fn new(name: &str, urls: impl IntoIterator<Item = RedisUrl>) -> Self {
         let nodes: Vec<NodeConfig> = urls
             .into_iter()
@@ -220,10 +236,11 @@ impl GroupConfig {
             environment: Environment::Development,
             keys: DEFAULT_KEYS.map(str::to_owned).to_vec(),
             keys_are_explicit: false,
-            feed: FeedChoice::Auto,
-            pins: Vec::new(),
-            ignore: Vec::new(),
-            scan_share_percent: DEFAULT_SCAN_SHARE,
+            discovery: Discovery::Values,
+            change_detection: ChangeDetection::Auto,
+            format_overrides: Vec::new(),
+            exclude: Vec::new(),
+            scan_budget_percent: DEFAULT_SCAN_BUDGET_PERCENT,
             read_only: false,
             connect_timeout: Duration::from_secs(1),
             command_timeout: Duration::from_millis(500),
@@ -233,34 +250,40 @@ impl GroupConfig {
         }
     }
 
-    /// Why an even number of Redlock nodes is odd: usable, but one node more would cost nothing and one less lose nothing.
-    fn even_count(&self) -> Option<String> {
+    /// A warning for an even number of Redlock nodes: the last node raises the quorum but not the
+    /// number of failures that are tolerated.
+    fn even_node_count_warning(&self) -> Option<String> {
         let n = self.nodes.len();
         (self.kind == GroupKind::Redlock && n.is_multiple_of(2)).then(|| {
             format!(
-                "group \"{}\" has {n} Redlock nodes: an even number survives no more failures than {}; use an odd number",
+                "group \"{}\" has {n} Redlock nodes, which tolerate no more failures than {}; use an odd number",
                 self.name,
                 n - 1
             )
         })
     }
 
-    /// How long one node may take for a lock of `ttl`, over a network that takes no time.
-    pub fn limit_per_node(&self, ttl: Duration) -> Duration {
+    /// Whether keys of any name can be locks. `keys` narrows the search to names.
+    pub fn considers_every_key(&self) -> bool {
+        self.discovery == Discovery::Values && !self.keys_are_explicit
+    }
+
+    /// The timeout of one node for a lock of `ttl`, without an allowance for network latency.
+    pub fn node_timeout(&self, ttl: Duration) -> Duration {
         self.locking
-            .limit_per_node(self.command_timeout, ttl, Duration::ZERO)
+            .node_timeout(self.command_timeout, ttl, Duration::ZERO)
     }
 }
 
-/// The configuration from the command line's `--redis` URLs: together they are the group `default`.
+/// Builds the configuration from `--redis` URLs, which form the group `default`.
 pub fn from_urls(urls: &[String]) -> Result<Config, ConfigError> {
     let mut parsed: Vec<RedisUrl> = Vec::new();
     for (n, url) in urls.iter().enumerate() {
         let url = RedisUrl::parse(url)
-            .map_err(|why| ConfigError(format!("--redis number {}: {why}", n + 1)))?;
+            .map_err(|why| ConfigError(format!("--redis URL {}: {why}", n + 1)))?;
         if parsed.iter().any(|known| known.address() == url.address()) {
             return Err(ConfigError(format!(
-                "--redis number {}: {} is given twice",
+                "--redis URL {}: {} is given twice; remove one of them",
                 n + 1,
                 url.address()
             )));
@@ -269,48 +292,54 @@ pub fn from_urls(urls: &[String]) -> Result<Config, ConfigError> {
     }
     let group = GroupConfig::new("default", parsed);
     let mut config = Config {
-        restarts: Some(state_directory::restarts()),
-        ..Config::of(Vec::new())
+        restarts_file: Some(state_directory::restarts_file()),
+        ..Config::with_groups(Vec::new())
     };
-    config
-        .warnings
-        .extend(group.even_count().map(|why| format!("--redis: {why}")));
+    config.warnings.extend(
+        group
+            .even_node_count_warning()
+            .map(|why| format!("--redis: {why}")),
+    );
     config.groups.push(group);
-    config.otlp = telemetry::from_environment(&environment, &mut config.warnings);
+    config.otlp = telemetry::config_from_env(&env_var, &mut config.warnings);
     Ok(config)
 }
 
-/// The configuration from a file.
+/// Reads the configuration from a file.
 ///
-/// Where none is named, from the first that exists: `lockkeeper.toml` in the working folder, the user's and the system's
-/// configuration folder. Without any, one group `default` on this machine.
-pub fn from_file(named: Option<PathBuf>) -> Result<Config, ConfigError> {
-    let is_found = named.is_none();
-    let Some(path) = path(named) else {
+/// Without `explicit`, the first existing file is read: `lockkeeper.toml` in the working directory,
+/// in the user's and in the system's configuration directory. Without any file, the configuration
+/// is one group `default` at `redis://127.0.0.1:6379`.
+pub fn from_file(explicit: Option<PathBuf>) -> Result<Config, ConfigError> {
+    let is_default = explicit.is_none();
+    let Some(path) = find_file(explicit) else {
         return from_urls(&["redis://127.0.0.1:6379".to_owned()]);
     };
-    let text = place::read(&path, is_found)?;
-    let config = parse(&path.display().to_string(), &text, &environment)?;
-    if is_found {
+    let text = config_path::read_file(&path, is_default)?;
+    let config = parse(&path.display().to_string(), &text, &env_var)?;
+    if is_default {
         eprintln!("lockkeeper: configuration: {}", path.display());
     }
     Ok(config)
 }
 
-/// A variable of the environment as it is, for what the command line takes from there.
-pub fn variable(name: &str) -> Option<OsString> {
+/// An environment variable, for the command line.
+pub fn os_env_var(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the place that may ask")]
-fn environment(name: &str) -> Option<String> {
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the only place that reads the environment"
+)]
+fn env_var(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
 fn default_listen() -> SocketAddr {
     DEFAULT_LISTEN
         .parse()
-        .expect("the default address is an address")
+        .expect("the default listen address is valid")
 }
 
 #[cfg(test)]
@@ -318,7 +347,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_url_is_a_standalone_group_and_several_are_redlock() {
+    fn one_url_makes_a_standalone_group_and_several_make_a_redlock_group() {
         let one = from_urls(&["redis://127.0.0.1:1".into()]).unwrap();
         assert_eq!(
             (one.groups[0].name.as_str(), one.groups[0].kind),
@@ -336,14 +365,17 @@ mod tests {
     }
 
     #[test]
-    fn an_even_number_of_nodes_is_pointed_out() {
+    fn an_even_number_of_nodes_leads_to_a_warning() {
         let two = from_urls(&["redis://h:1".into(), "redis://h:2".into()]).unwrap();
         assert!(two.warnings[0].contains("odd number"), "{:?}", two.warnings);
     }
 
     #[test]
-    fn a_url_given_twice_is_refused() {
+    fn duplicate_urls_are_rejected() {
         let error = from_urls(&["redis://h:1".into(), "redis://h:1".into()]).unwrap_err();
-        assert_eq!(error.to_string(), "--redis number 2: h:1 is given twice");
+        assert_eq!(
+            error.to_string(),
+            "--redis URL 2: h:1 is given twice; remove one of them"
+        );
     }
 }

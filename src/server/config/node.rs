@@ -1,4 +1,4 @@
-//! One node of a group in the configuration: where it is, and the files with what is presented to it.
+//! The `node` and `sentinel` lists of a group: addresses and credential files.
 
 use std::path::{Path, PathBuf};
 
@@ -8,80 +8,83 @@ use serde_with::serde_as;
 use toml::Spanned;
 
 use super::ConfigError;
-use super::source::Source;
+use super::source::SourceFile;
 use super::url::RedisUrl;
-use super::values::{Name, Text};
+use super::values::{Parsed, ResourceName};
 
 /// One node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeConfig {
-    /// Its name, unique within the group.
+    /// The name, unique within the group.
     pub name: String,
-    /// Where it is.
+    /// The address, with credentials from the URL.
     pub url: RedisUrl,
     /// Files that are read for every connection.
-    pub files: Files,
-    /// Another server with the same keys, a replica, that is scanned, looked at and listened to instead.
+    pub credential_files: CredentialFiles,
+    /// A replica that is scanned, polled and subscribed to instead of the node.
     pub read_from: Option<RedisUrl>,
 }
 
-/// Files that are read anew for every connection: what is changed in them holds from the next one on, without a restart.
+/// Files that are read again for every connection, so that rotated credentials take effect without
+/// a restart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Files {
+pub struct CredentialFiles {
     /// The password (`password_file`).
     pub password: Option<PathBuf>,
-    /// The certificates of who may vouch for the server, instead of the usual ones (`ca_file`).
+    /// The certificate authorities for the server's certificate, instead of the public ones
+    /// (`ca_file`).
     pub ca: Option<PathBuf>,
-    /// Our own certificate and its key, for servers that ask for one (`certificate_file`, `key_file`).
+    /// The client certificate and its key (`certificate_file`, `key_file`).
     pub identity: Option<(PathBuf, PathBuf)>,
 }
 
 impl NodeConfig {
-    /// A node of which nothing is known but the address.
+    /// A node with this address and no credential files.
     pub fn new(name: impl Into<String>, url: RedisUrl) -> Self {
         Self {
             name: name.into(),
             url,
-            files: Files::default(),
+            credential_files: CredentialFiles::default(),
             read_from: None,
         }
     }
 
-    /// The same node at another address.
+    /// The same node with another address.
     #[must_use]
-    pub fn at(&self, host: &str, port: u16) -> Self {
+    pub fn with_address(&self, host: &str, port: u16) -> Self {
         Self {
-            url: self.url.at(host, port),
+            url: self.url.with_address(host, port),
             ..self.clone()
         }
     }
 
-    /// Everything needed to connect. Reads the files; the error says which of them is no good.
-    pub fn connection(&self) -> Result<ConnectionInfo, String> {
-        self.connection_to(&self.url)
+    /// The connection parameters, including credentials. Reads the credential files; the error
+    /// names the unusable file.
+    pub fn connection_info(&self) -> Result<ConnectionInfo, String> {
+        self.connection_info_for(&self.url)
     }
 
-    /// The same for the server that is read from, if there is one.
-    pub fn reading_connection(&self) -> Option<Result<ConnectionInfo, String>> {
-        self.read_from.as_ref().map(|url| self.connection_to(url))
+    /// The connection parameters of `read_from`, if set.
+    pub fn replica_connection_info(&self) -> Option<Result<ConnectionInfo, String>> {
+        self.read_from
+            .as_ref()
+            .map(|url| self.connection_info_for(url))
     }
 
-    fn connection_to(&self, url: &RedisUrl) -> Result<ConnectionInfo, String> {
+    fn connection_info_for(&self, url: &RedisUrl) -> Result<ConnectionInfo, String> {
         let mut url = url.clone();
-        if let Some(path) = &self.files.password {
-            let password = text(path, "the password file")?;
+        if let Some(path) = &self.credential_files.password {
+            let password = read_text(path, "the password file")?;
             url = url.with_password(password.trim_end_matches(['\r', '\n']));
         }
-        let info = url.connection().clone();
+        let info = url.connection_info().clone();
         if !matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
             return Ok(info);
         }
-        let bytes = |path: &Path, what| text(path, what).map(String::into_bytes);
-        let ca = self.files.ca.as_deref();
-        let root_cert = ca
-            .map(|path| bytes(path, "the file of certificates"))
-            .transpose()?;
-        let client_tls = match &self.files.identity {
+        let bytes = |path: &Path, description| read_text(path, description).map(String::into_bytes);
+        let ca = self.credential_files.ca.as_deref();
+        let root_cert = ca.map(|path| bytes(path, "the CA file")).transpose()?;
+        let client_tls = match &self.credential_files.identity {
             Some((certificate, key)) => Some(ClientTlsConfig {
                 client_cert: bytes(certificate, "the certificate file")?,
                 client_key: bytes(key, "the key file")?,
@@ -96,22 +99,22 @@ impl NodeConfig {
             root_cert,
         };
         let client = Client::build_with_tls(info, certificates)
-            .map_err(|why| format!("a certificate or key cannot be used: {why}"))?;
+            .map_err(|why| format!("the certificates or the key cannot be used: {why}"))?;
         Ok(client.get_connection_info().clone())
     }
 }
 
-fn text(path: &Path, what: &str) -> Result<String, String> {
+fn read_text(path: &Path, description: &str) -> Result<String, String> {
     std::fs::read_to_string(path)
-        .map_err(|why| format!("{what} {} cannot be read: {why}", path.display()))
+        .map_err(|why| format!("{description} {} cannot be read: {why}", path.display()))
 }
 
-/// One entry of `node`, or of `sentinel`, as it stands in the file.
+/// One entry of `node` or `sentinel` in the file.
 #[serde_as]
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NodeTable {
-    #[serde_as(as = "Option<Text<Name>>")]
+    #[serde_as(as = "Option<Parsed<ResourceName>>")]
     pub(super) name: Option<String>,
     pub(super) url: RedisUrl,
     pub(super) password_file: Option<PathBuf>,
@@ -121,74 +124,79 @@ pub(super) struct NodeTable {
     pub(super) read_from: Option<RedisUrl>,
 }
 
-/// Reads a list of nodes, of which no two may be the same.
+/// Reads a list of nodes and checks that names and addresses are unique.
 pub(super) fn read_nodes(
-    source: &Source<'_>,
+    source: &SourceFile<'_>,
     tables: Vec<Spanned<NodeTable>>,
 ) -> Result<Vec<NodeConfig>, ConfigError> {
     let mut nodes: Vec<NodeConfig> = Vec::new();
     for (n, table) in tables.into_iter().enumerate() {
         let span = table.span();
-        let node = read(table.into_inner(), n).and_then(|node| match twin(&nodes, &node) {
-            Some(why) => Err(why),
-            None => Ok(node),
-        });
-        nodes.push(node.map_err(|why| ConfigError(source.at(span, &why)))?);
+        let node =
+            read(table.into_inner(), n).and_then(|node| match duplicate_error(&nodes, &node) {
+                Some(why) => Err(why),
+                None => Ok(node),
+            });
+        nodes.push(node.map_err(|why| ConfigError(source.message_at(span, &why)))?);
     }
     Ok(nodes)
 }
 
-/// Why the node is none besides these.
-fn twin(nodes: &[NodeConfig], node: &NodeConfig) -> Option<String> {
+/// The error if a node of the list has the same name or address.
+fn duplicate_error(nodes: &[NodeConfig], node: &NodeConfig) -> Option<String> {
     let address = node.url.address();
     if nodes.iter().any(|known| known.name == node.name) {
         return Some(format!(
-            "the node \"{}\" is there twice in this group",
+            "duplicate node \"{}\" in this group; rename or remove one",
             node.name
         ));
     }
-    let is_known = nodes.iter().any(|known| known.url.address() == address);
-    is_known
-        .then(|| format!("{address} is there twice in this group: one server cannot vote twice"))
+    let is_duplicate = nodes.iter().any(|known| known.url.address() == address);
+    is_duplicate.then(|| {
+        format!("duplicate address {address} in this group; one server counts once for the quorum, so remove one")
+    })
 }
 
-/// The `n`th node. Its files are read, so that one that is missing or cannot be used is found at the start.
+/// Reads the `n`th node. Its credential files are read once, so that a missing or unusable file is
+/// an error at startup.
 pub(super) fn read(table: NodeTable, n: usize) -> Result<NodeConfig, String> {
     let has_certificates =
         [&table.ca_file, &table.certificate_file, &table.key_file].map(Option::is_some);
     if has_certificates.contains(&true) && !table.url.is_tls() {
-        return Err("certificates are for TLS: write the node's URL with rediss://".to_owned());
+        return Err("certificates require TLS; write the node's URL with rediss://".to_owned());
     }
     if let Some(from) = &table.read_from
         && from.address() == table.url.address()
     {
-        return Err("`read_from` names the node itself; name its replica".to_owned());
+        return Err(
+            "`read_from` is the address of the node itself; set the address of its replica"
+                .to_owned(),
+        );
     }
     let identity = match (table.certificate_file, table.key_file) {
         (Some(certificate), Some(key)) => Some((certificate, key)),
         (None, None) => None,
         (Some(_), None) | (None, Some(_)) => {
             return Err(
-                "`certificate_file` and `key_file` belong together: name both, or neither"
-                    .to_owned(),
+                "`certificate_file` and `key_file` belong together; set both or neither".to_owned(),
             );
         }
     };
     let node = NodeConfig {
         name: table.name.unwrap_or_else(|| default_node_name(n)),
         url: table.url,
-        files: Files {
+        credential_files: CredentialFiles {
             password: table.password_file,
             ca: table.ca_file,
             identity,
         },
         read_from: table.read_from,
     };
-    node.connection()?;
+    node.connection_info()?;
     Ok(node)
 }
 
-/// `a` … `z`, then `n27`, `n28` …
+/// `a` to `z`, then `n27`, `n28` …
 pub(super) fn default_node_name(n: usize) -> String {
     match u8::try_from(n) {
         Ok(letter @ 0..26) => char::from(b'a' + letter).to_string(),
@@ -209,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_is_read_from_its_file_again_for_every_connection() {
+    fn the_password_file_is_read_again_for_every_connection() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         writeln!(file, "first").unwrap();
         let path = file.path().display().to_string();
@@ -218,7 +226,7 @@ mod tests {
         ))
         .unwrap();
         let password = || {
-            let info = node.connection().unwrap();
+            let info = node.connection_info().unwrap();
             info.redis_settings().password().map(str::to_owned)
         };
         assert_eq!(password().as_deref(), Some("first"));
@@ -227,19 +235,19 @@ mod tests {
     }
 
     #[test]
-    fn every_mistake_about_files_has_the_place_of_the_node() {
-        for (node, says) in [
+    fn every_error_about_files_has_the_position_of_the_node() {
+        for (node, expected) in [
             (
                 "url = \"redis://h:1\", password_file = \"/none\"",
                 "l.toml:3:9: the password file /none cannot be read",
             ),
             (
                 "url = \"redis://h:1\", ca_file = \"/none\"",
-                "l.toml:3:9: certificates are for TLS",
+                "l.toml:3:9: certificates require TLS",
             ),
             (
                 "url = \"rediss://h:1\", ca_file = \"/none\"",
-                "l.toml:3:9: the file of certificates /none cannot be read",
+                "l.toml:3:9: the CA file /none cannot be read",
             ),
             (
                 "url = \"rediss://h:1\", key_file = \"/none\"",
@@ -247,11 +255,11 @@ mod tests {
             ),
             (
                 "url = \"redis://h:1\", read_from = \"redis://h:1\"",
-                "l.toml:3:9: `read_from` names the node itself",
+                "l.toml:3:9: `read_from` is the address of the node itself",
             ),
         ] {
             let error = read(node).unwrap_err();
-            assert!(error.starts_with(says), "{error}");
+            assert!(error.starts_with(expected), "{error}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The `[sign_in.oidc]` table: an OpenID Connect provider that says who somebody is, and what they may do here for what it says.
+//! The `[sign_in.oidc]` table: an OpenID Connect provider, and the mapping of its claims to roles.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -11,99 +11,103 @@ use serde_with::serde_as;
 use toml::Spanned;
 
 use super::ConfigError;
-use super::rights::{check_groups, rights};
-use super::source::Source;
-use super::values::{CaFile, NonEmpty, Pattern, Period, Rule, Text, Word, Wrong, seconds};
-use crate::domain::Rights;
+use super::role_grant::{check_groups, grant_from_fields};
+use super::source::SourceFile;
+use super::values::{
+    BoundedDuration, CaFile, InvalidValue, NoWhitespace, NonEmpty, Parsed, Pattern, TextRule,
+    seconds,
+};
+use crate::domain::RoleGrant;
 use crate::domain::role::Role;
-use crate::server::http_client::Roots;
-use crate::sso;
+use crate::server::http_client::CaCertificates;
 
-/// The claims in which a provider usually says what somebody is called, the best first; `sub` it always says.
-const USUAL_NAMES: [&str; 2] = ["preferred_username", "email"];
-/// The claim that grants are about, unless they name another.
-const USUAL_CLAIM: &str = "groups";
-/// The longest label of the button, in letters.
-const LONGEST_LABEL: usize = 40;
+/// The default claims for the user name, in order of preference. The fallback is `sub`, which every
+/// token has.
+const DEFAULT_NAME_CLAIMS: [&str; 2] = ["preferred_username", "email"];
+/// The default `claim` of a role mapping.
+const DEFAULT_ROLE_CLAIM: &str = "groups";
+/// The maximum length of the sign-in button's label.
+const MAX_LABEL_CHARS: usize = 40;
 
-/// People who sign in with a provider.
+/// Sign-in with an OpenID Connect provider.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OidcConfig {
-    /// Who says who they are.
+    /// The provider and the console's client registration.
     pub provider: ProviderConfig,
-    /// What the button on the page calls it.
+    /// The label of the sign-in button.
     pub label: String,
-    /// The claims that say what somebody is called: the first that is there.
-    pub names: Vec<String>,
-    /// Who may do what: the first that fits.
-    pub grants: Vec<GrantConfig>,
-    /// So long after the sign-in the provider is asked again: what it says of somebody counts no longer than that.
-    pub max_session: Duration,
+    /// The claims for the user name; the first one present is used.
+    pub name_claims: Vec<String>,
+    /// The role mappings; the first match applies.
+    pub role_mappings: Vec<RoleMapping>,
+    /// A session ends this long after sign-in, so that changed claims take effect.
+    pub max_session_age: Duration,
 }
 
-/// How long a session of somebody lasts at most who signed in with a provider, unless the configuration says otherwise.
+/// The default of `max_session_age`.
 pub const DEFAULT_MAX_SESSION: Duration = Duration::from_hours(1);
 
-/// A provider, and as whom it knows the console.
+/// A provider, and the console's client registration there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProviderConfig {
-    /// Its address; what it calls itself in all it says.
+    /// The issuer URL, which is also the `iss` claim of its tokens.
     pub issuer: String,
-    /// What the console is called there.
+    /// The client id of the console.
     pub client_id: String,
-    /// What the console proves that with; a public client has nothing but PKCE.
+    /// The client secret; a public client has none and relies on PKCE.
     pub client_secret: Option<ClientSecret>,
-    /// Where browsers find the console: scheme, host and port.
-    pub console_url: String,
-    /// What is asked for.
+    /// The URL of the console for browsers: scheme, host and port.
+    pub public_url: String,
+    /// The requested scopes.
     pub scopes: Vec<String>,
-    /// The certificates (`ca_file`) that its own is checked with; the public ones where it is absent.
-    pub roots: Option<Roots>,
-    /// How long one request to it may take.
+    /// The certificate authorities (`ca_file`) for the provider's certificate; the public ones if
+    /// absent.
+    pub roots: Option<CaCertificates>,
+    /// The timeout of one request to the provider.
     pub timeout: Duration,
 }
 
-/// A secret that is not shown.
+/// A client secret. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ClientSecret {
-    /// It stands in the configuration, or in the environment.
-    Given(String),
-    /// It stands in a file, and may be another by now.
-    InFile(PathBuf),
+    /// The secret itself, from the configuration or the environment.
+    Inline(String),
+    /// A file with the secret, which may be replaced at any time.
+    File(PathBuf),
 }
 
-/// What somebody may do of whom the provider says this.
+/// The permissions of users with a claim.
 #[derive(Clone, Debug, PartialEq)]
-pub struct GrantConfig {
-    /// The claim. One inside another has dots: `realm_access.roles`.
+pub struct RoleMapping {
+    /// The claim. Nested claims are separated by dots: `realm_access.roles`.
     pub claim: String,
-    /// What it has to be, or to have among others.
+    /// The value that the claim must equal, or contain if it is a list.
     pub value: String,
-    /// (Of `email`) An address counts also where the provider does not say that it checked it.
+    /// Only for `email`: accept addresses that the provider does not report as verified.
     pub unverified: bool,
-    /// What they may do.
-    pub rights: Rights,
+    /// The permissions.
+    pub grant: RoleGrant,
 }
 
-impl GrantConfig {
-    /// The claim with somebody's address, which at many providers they type in themselves.
+impl RoleMapping {
+    /// The email claim. At many providers users can set it themselves.
     pub const EMAIL: &str = "email";
 
-    /// Why somebody may be let in for this whom nobody meant, if that is so.
+    /// A warning if users may be able to choose the claim's value themselves.
     fn warning(&self) -> Option<String> {
         let claim = self.claim.as_str();
         if self.unverified {
             return Some(format!(
-                "[[sign_in.oidc.grant]] with `unverified = true` for {:?}: at a provider where people type in their address, whoever \
-                 types in this one gets the role; leave `unverified` out if the provider sends `email_verified`",
+                "[[sign_in.oidc.role_mapping]] with `unverified = true` for {:?}: if users of the provider can enter any email address, any user \
+                  can obtain this role; remove `unverified` if the provider sends `email_verified`",
                 self.value
             ));
         }
-        let is_chosen = ["preferred_username", "name", "nickname"].contains(&claim);
-        is_chosen.then(|| {
+        let is_user_editable = ["preferred_username", "name", "nickname"].contains(&claim);
+        is_user_editable.then(|| {
             format!(
-                "[[sign_in.oidc.grant]] claim = \"{claim}\", value = {:?}: at many providers people change this claim themselves, so \
-                 somebody else may get the role; grant to a group, a role or a `sub`",
+                "[[sign_in.oidc.role_mapping]] claim = \"{claim}\", value = {:?}: at many providers users can change this claim themselves, so \
+                  another user can obtain the role; map a group, a role or a `sub` instead",
                 self.value
             )
         })
@@ -111,28 +115,29 @@ impl GrantConfig {
 }
 
 impl OidcConfig {
-    /// What of it is odd but usable.
+    /// Warnings about the role mappings.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
-        self.grants.iter().filter_map(GrantConfig::warning)
+        self.role_mappings.iter().filter_map(RoleMapping::warning)
     }
 }
 
 impl ClientSecret {
-    /// The secret as it is now, for the provider: a file is read each time, so that another secret holds without a restart.
+    /// The current secret. A file is read at every call, so that a rotated secret takes effect
+    /// without a restart.
     ///
-    /// The error says what is wrong with it, never what it is.
+    /// The error does not contain the secret.
     pub fn read(&self) -> Result<String, String> {
         let secret = match self {
-            Self::Given(secret) => secret.clone(),
-            Self::InFile(path) => {
-                let read = std::fs::read_to_string(path);
-                let read =
-                    read.map_err(|why| format!("the secret's file cannot be read: {why}"))?;
-                read.trim_end_matches(['\r', '\n']).to_owned()
+            Self::Inline(secret) => secret.clone(),
+            Self::File(path) => {
+                let text = std::fs::read_to_string(path);
+                let text =
+                    text.map_err(|why| format!("the client secret file cannot be read: {why}"))?;
+                text.trim_end_matches(['\r', '\n']).to_owned()
             }
         };
         if secret.is_empty() {
-            return Err("its secret is empty; a client that has none has neither `client_secret` nor `client_secret_file`".to_owned());
+            return Err("the client secret is empty; for a public client, omit `client_secret` and `client_secret_file`".to_owned());
         }
         Ok(secret)
     }
@@ -145,95 +150,95 @@ impl fmt::Debug for ClientSecret {
 }
 
 impl ProviderConfig {
-    /// Where the provider sends browsers back to; it has to know this address.
-    pub fn back(&self) -> String {
-        format!("{}{}", self.console_url, Self::BACK)
+    /// The redirect URI, which must be registered at the provider.
+    pub fn redirect_url(&self) -> String {
+        format!("{}{}", self.public_url, Self::CALLBACK_PATH)
     }
 
-    /// The path of that.
-    pub const BACK: &str = "/sign-in/back";
+    /// The path of the redirect URI.
+    pub const CALLBACK_PATH: &str = "/sign-in/callback";
 }
 
-/// The table as it stands in the file.
+/// The `[sign_in.oidc]` table in the file.
 #[serde_as]
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OidcTable {
-    #[serde_as(as = "Text<Address>")]
+    #[serde_as(as = "Parsed<SecureUrl>")]
     issuer: String,
-    #[serde_as(as = "Text<Word>")]
+    #[serde_as(as = "Parsed<NoWhitespace>")]
     client_id: String,
     client_secret: Option<String>,
     client_secret_file: Option<PathBuf>,
-    #[serde_as(as = "Text<ConsoleUrl>")]
-    console_url: String,
-    #[serde_as(as = "Vec<Text<Word>>")]
-    #[serde(default = "usual_scopes")]
+    #[serde_as(as = "Parsed<PublicUrl>")]
+    public_url: String,
+    #[serde_as(as = "Vec<Parsed<NoWhitespace>>")]
+    #[serde(default = "default_scopes")]
     scopes: Vec<String>,
-    #[serde_as(as = "Option<Text<Label>>")]
+    #[serde_as(as = "Option<Parsed<ButtonLabel>>")]
     label: Option<String>,
-    #[serde_as(as = "Option<Text<Word>>")]
+    #[serde_as(as = "Option<Parsed<NoWhitespace>>")]
     name_claim: Option<String>,
-    #[serde_as(as = "Option<Text<CaFile>>")]
-    ca_file: Option<Roots>,
-    #[serde_as(as = "Text<Period>")]
+    #[serde_as(as = "Option<Parsed<CaFile>>")]
+    ca_file: Option<CaCertificates>,
+    #[serde_as(as = "Parsed<BoundedDuration>")]
     #[serde(default = "seconds::<10>")]
     timeout: Duration,
-    #[serde_as(as = "Option<Text<Period>>")]
-    max_session: Option<Duration>,
+    #[serde_as(as = "Option<Parsed<BoundedDuration>>")]
+    max_session_age: Option<Duration>,
     #[serde(default)]
-    grant: Vec<Spanned<GrantTable>>,
+    role_mapping: Vec<Spanned<RoleMappingTable>>,
 }
 
 #[serde_as]
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct GrantTable {
-    #[serde_as(as = "Text<Word>")]
-    #[serde(default = "usual_claim")]
+struct RoleMappingTable {
+    #[serde_as(as = "Parsed<NoWhitespace>")]
+    #[serde(default = "default_role_claim")]
     claim: String,
     value: String,
     unverified: Option<bool>,
     role: Role,
     #[serde_as(as = "Option<NonEmpty<_>>")]
     groups: Option<Vec<String>>,
-    #[serde_as(as = "Option<NonEmpty<Text<Pattern>>>")]
+    #[serde_as(as = "Option<NonEmpty<Parsed<Pattern>>>")]
     keys: Option<Vec<String>>,
 }
 
-fn usual_scopes() -> Vec<String> {
+fn default_scopes() -> Vec<String> {
     vec!["profile".to_owned()]
 }
 
-fn usual_claim() -> String {
-    USUAL_CLAIM.to_owned()
+fn default_role_claim() -> String {
+    DEFAULT_ROLE_CLAIM.to_owned()
 }
 
-/// Reads the table; `groups` are the names of the groups that exist.
+/// Reads the table; `groups` are the names of the configured groups.
 pub(super) fn read(
-    source: &Source<'_>,
+    source: &SourceFile<'_>,
     groups: &[String],
     spanned: Spanned<OidcTable>,
 ) -> Result<OidcConfig, ConfigError> {
-    let place = Spanned::new(spanned.span(), ());
+    let position = Spanned::new(spanned.span(), ());
     let table = spanned.into_inner();
-    for grant in &table.grant {
-        check_groups(source, groups, grant, grant.get_ref().groups.as_deref())?;
-        grant
+    for mapping in &table.role_mapping {
+        check_groups(source, groups, mapping, mapping.get_ref().groups.as_deref())?;
+        mapping
             .get_ref()
             .check()
-            .map_err(|why| source.error(grant, why))?;
+            .map_err(|why| source.error(mapping, why))?;
     }
-    config(table).map_err(|why| source.error(&place, &why))
+    build_config(table).map_err(|why| source.error(&position, &why))
 }
 
-fn config(table: OidcTable) -> Result<OidcConfig, String> {
-    if !sso::IS_BUILT_IN {
-        return Err("this lockkeeper was built without single sign-on; build it with the cargo feature `sso`, or take this table out".to_owned());
+fn build_config(table: OidcTable) -> Result<OidcConfig, String> {
+    if !cfg!(feature = "sso") {
+        return Err("this build of lockkeeper does not support single sign-on; build it with the cargo feature `sso`, or remove this table".to_owned());
     }
-    if table.grant.is_empty() {
+    if table.role_mapping.is_empty() {
         return Err(
-            "nobody who signs in here could do anything: add a [[sign_in.oidc.grant]]".to_owned(),
+            "no user would have any permission; add a [[sign_in.oidc.role_mapping]]".to_owned(),
         );
     }
     let host = || Some(table.issuer.parse::<Uri>().ok()?.host()?.to_owned());
@@ -244,8 +249,8 @@ fn config(table: OidcTable) -> Result<OidcConfig, String> {
             scopes.push(scope);
         }
     }
-    let usual_names = || USUAL_NAMES.map(str::to_owned).to_vec();
-    let grants = table.grant.into_iter().map(Spanned::into_inner);
+    let default_name_claims = || DEFAULT_NAME_CLAIMS.map(str::to_owned).to_vec();
+    let role_mappings = table.role_mapping.into_iter().map(Spanned::into_inner);
     Ok(OidcConfig {
         provider: ProviderConfig {
             client_id: table.client_id,
@@ -253,30 +258,30 @@ fn config(table: OidcTable) -> Result<OidcConfig, String> {
             scopes,
             roots: table.ca_file,
             timeout: table.timeout,
-            console_url: table.console_url,
+            public_url: table.public_url,
             issuer: table.issuer,
         },
         label,
-        names: table
+        name_claims: table
             .name_claim
-            .map_or_else(usual_names, |claim| vec![claim]),
-        grants: grants.map(GrantConfig::from).collect(),
-        max_session: table.max_session.unwrap_or(DEFAULT_MAX_SESSION),
+            .map_or_else(default_name_claims, |claim| vec![claim]),
+        role_mappings: role_mappings.map(RoleMapping::from).collect(),
+        max_session_age: table.max_session_age.unwrap_or(DEFAULT_MAX_SESSION),
     })
 }
 
-/// The secret, which is read once, so that a file that is missing or empty is found at the start.
+/// The client secret. It is read once, so that a missing or empty file is an error at startup.
 fn client_secret(
-    given: Option<String>,
+    inline: Option<String>,
     file: Option<PathBuf>,
 ) -> Result<Option<ClientSecret>, String> {
-    let secret = match (given, file) {
+    let secret = match (inline, file) {
         (None, None) => return Ok(None),
-        (Some(text), None) => ClientSecret::Given(text),
-        (None, Some(path)) => ClientSecret::InFile(path),
+        (Some(text), None) => ClientSecret::Inline(text),
+        (None, Some(path)) => ClientSecret::File(path),
         (Some(_), Some(_)) => {
             return Err(
-                "there are `client_secret` and `client_secret_file`; one of them is too many"
+                "`client_secret` and `client_secret_file` are both set; remove one of them"
                     .to_owned(),
             );
         }
@@ -285,85 +290,86 @@ fn client_secret(
     Ok(Some(secret))
 }
 
-impl GrantTable {
+impl RoleMappingTable {
     fn check(&self) -> Result<(), &'static str> {
         if self.value.is_empty() {
-            return Err("this grants to nobody: write in `value` what the claim has to have");
+            return Err("`value` is empty; set the value that the claim must have");
         }
-        if self.unverified.is_some() && self.claim != GrantConfig::EMAIL {
-            return Err("`unverified` is about addresses: it goes with claim = \"email\" only");
+        if self.unverified.is_some() && self.claim != RoleMapping::EMAIL {
+            return Err("`unverified` is only valid with claim = \"email\"; remove it");
         }
         Ok(())
     }
 }
 
-impl From<GrantTable> for GrantConfig {
-    fn from(table: GrantTable) -> Self {
+impl From<RoleMappingTable> for RoleMapping {
+    fn from(table: RoleMappingTable) -> Self {
         Self {
             claim: table.claim,
             value: table.value,
             unverified: table.unverified.unwrap_or_default(),
-            rights: rights(table.role, table.groups, table.keys),
+            grant: grant_from_fields(table.role, table.groups, table.keys),
         }
     }
 }
 
-/// An address that is spoken to over TLS, or on this machine.
-struct Address;
+/// An `https` URL, or an `http` URL of this machine.
+struct SecureUrl;
 
-impl Rule for Address {
+impl TextRule for SecureUrl {
     type Value = String;
 
-    fn read(text: &str) -> Result<String, Wrong> {
-        const NONE: &str = "this is not an address; write \"https://login.example.org\"";
-        let uri: Uri = text.parse().map_err(|_| NONE)?;
+    fn parse(text: &str) -> Result<String, InvalidValue> {
+        const INVALID_URL: &str = "invalid URL; write it like \"https://login.example.org\"";
+        let uri: Uri = text.parse().map_err(|_| INVALID_URL)?;
         let host = uri.host().unwrap_or_default();
         let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
-        let is_here = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
+        let is_loopback = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
         match uri.scheme_str() {
             Some("https") => {}
-            Some("http") if is_here => {}
+            Some("http") if is_loopback => {}
             Some("http") => {
-                return Err("this has to be https, except on this machine".into());
+                return Err("the URL must use https, except for localhost".into());
             }
-            _ => return Err(NONE.into()),
+            _ => return Err(INVALID_URL.into()),
         }
         if text.contains(['?', '#', '@']) || host.is_empty() {
-            return Err("this address may have no user name, query or fragment".into());
+            return Err("the URL must not have a user name, query or fragment; remove it".into());
         }
         Ok(text.to_owned())
     }
 }
 
-/// The console's own address: scheme, host and port.
-struct ConsoleUrl;
+/// The console's own URL: scheme, host and port.
+struct PublicUrl;
 
-impl Rule for ConsoleUrl {
+impl TextRule for PublicUrl {
     type Value = String;
 
-    fn read(text: &str) -> Result<String, Wrong> {
-        let address = Address::read(text)?;
-        let address = address.trim_end_matches('/');
-        if address.matches('/').count() != 2 {
+    fn parse(text: &str) -> Result<String, InvalidValue> {
+        let url = SecureUrl::parse(text)?;
+        let url = url.trim_end_matches('/');
+        if url.matches('/').count() != 2 {
             return Err(
-                "the console's address has no path, like \"https://locks.example.org\"".into(),
+                "`public_url` must not have a path; write it like \"https://locks.example.org\""
+                    .into(),
             );
         }
-        Ok(address.to_owned())
+        Ok(url.to_owned())
     }
 }
 
-/// What stands on the button.
-struct Label;
+/// The label of the sign-in button.
+struct ButtonLabel;
 
-impl Rule for Label {
+impl TextRule for ButtonLabel {
     type Value = String;
 
-    fn read(text: &str) -> Result<String, Wrong> {
+    fn parse(text: &str) -> Result<String, InvalidValue> {
         let text = text.trim();
-        let is_plain = !text.is_empty() && !text.chars().any(char::is_control);
-        if !is_plain || text.chars().count() > LONGEST_LABEL {
-            return Err("the label of a button has 1 to 40 letters".into());
+        let is_printable = !text.is_empty() && !text.chars().any(char::is_control);
+        if !is_printable || text.chars().count() > MAX_LABEL_CHARS {
+            return Err("invalid label; use 1 to 40 printable characters".into());
         }
         Ok(text.to_owned())
     }

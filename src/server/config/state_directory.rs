@@ -1,23 +1,24 @@
-//! The directory in which the console keeps what has to survive a restart.
+//! The state directory, for data that must survive a restart.
 
 use std::path::PathBuf;
 
-use super::environment;
+use super::env_var;
 
-/// The file in the state directory that keeps which nodes restarted.
-pub(super) fn restarts() -> PathBuf {
+/// The file with the restart history of nodes.
+pub(super) fn restarts_file() -> PathBuf {
     state_directory().join("restarts.json")
 }
 
-/// Where programs keep what must outlive them: what systemd gives, what the XDG base directories say, or the usual place.
+/// `STATE_DIRECTORY` (systemd), else `$XDG_STATE_HOME/lockkeeper`, else
+/// `~/.local/state/lockkeeper`, or `/var/lib/lockkeeper` for root.
 pub(super) fn state_directory() -> PathBuf {
-    // systemd names several folders with colons between them.
+    // systemd separates several directories with colons.
     let absolute = |name| {
-        let folder = PathBuf::from(environment(name)?.split(':').next()?);
-        folder.is_absolute().then_some(folder)
+        let directory = PathBuf::from(env_var(name)?.split(':').next()?);
+        directory.is_absolute().then_some(directory)
     };
-    if let Some(given) = absolute("STATE_DIRECTORY") {
-        return given;
+    if let Some(directory) = absolute("STATE_DIRECTORY") {
+        return directory;
     }
     if let Some(state) = absolute("XDG_STATE_HOME") {
         return state.join("lockkeeper");

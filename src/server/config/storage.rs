@@ -1,4 +1,4 @@
-//! The `[storage]` table: where the console keeps what must outlive it, and for how long.
+//! The `[storage]` table: the database for persistent data, and its retention.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,21 +8,23 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
 /// The file in the state directory.
-const FILE: &str = "lockkeeper.db";
-/// The smallest `max_size`: less would not hold what one minute can bring.
+const DEFAULT_FILE_NAME: &str = "lockkeeper.db";
+/// The smallest `max_size`: one minute of peak load must fit.
 const MIN_SIZE: u64 = 16 << 20;
 
-/// Where audit, sessions and idempotency records are.
+/// The database for the audit log, sessions and idempotency records.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StorageConfig {
-    /// An SQLite file (`sqlite:///path`), or a PostgreSQL database (`postgres://…`) that several consoles share.
+    /// An SQLite file (`sqlite:///path`), or a PostgreSQL database (`postgres://…`) that several
+    /// consoles can share.
     pub url: StorageUrl,
-    /// How long audit entries are kept; `None` (`"forever"`): until `max_size` is reached.
-    #[serde(deserialize_with = "retention")]
+    /// How long audit entries are kept. `None` (`"forever"`): until `max_size` is reached.
+    #[serde(deserialize_with = "deserialize_retention")]
     pub retention: Option<Duration>,
-    /// How many bytes audit entries may take; the oldest are removed first. Written like `"2GB"`.
-    #[serde(deserialize_with = "size")]
+    /// The size limit of audit entries in bytes, in the file like `"2GB"`; the oldest are removed
+    /// first.
+    #[serde(deserialize_with = "deserialize_size")]
     pub max_size: u64,
 }
 
@@ -37,15 +39,15 @@ impl Default for StorageConfig {
 }
 
 impl StorageConfig {
-    /// Everything is in this SQLite file.
-    pub fn file(path: impl Into<PathBuf>) -> Self {
+    /// Stores everything in this SQLite file.
+    pub fn sqlite(path: impl Into<PathBuf>) -> Self {
         Self {
             url: StorageUrl::Sqlite(Some(path.into())),
             ..Self::default()
         }
     }
 
-    /// Everything is in this PostgreSQL database.
+    /// Stores everything in this PostgreSQL database.
     pub fn postgres(url: impl Into<String>) -> Self {
         Self {
             url: StorageUrl::Postgres(url.into()),
@@ -54,12 +56,12 @@ impl StorageConfig {
     }
 }
 
-/// The address of a database. Its password is never printed.
+/// The URL of a database. `Display` and `Debug` omit user and password.
 #[derive(Clone, PartialEq, Eq)]
 pub enum StorageUrl {
-    /// A file; without a path, `lockkeeper.db` in the state directory.
+    /// An SQLite file; `None` is `lockkeeper.db` in the state directory.
     Sqlite(Option<PathBuf>),
-    /// A server.
+    /// A PostgreSQL URL.
     Postgres(String),
 }
 
@@ -70,19 +72,18 @@ impl Default for StorageUrl {
 }
 
 impl StorageUrl {
-    /// The file, where it is one.
+    /// The path of the SQLite file; `None` for PostgreSQL.
     pub fn path(&self) -> Option<PathBuf> {
         match self {
             Self::Sqlite(path) => {
-                let usual = || super::state_directory::state_directory().join(FILE);
-                Some(path.clone().unwrap_or_else(usual))
+                let default = || super::state_directory::state_directory().join(DEFAULT_FILE_NAME);
+                Some(path.clone().unwrap_or_else(default))
             }
             Self::Postgres(_) => None,
         }
     }
 }
 
-/// Without user and password.
 impl fmt::Display for StorageUrl {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -112,35 +113,35 @@ impl<'de> Deserialize<'de> for StorageUrl {
         let path = text.strip_prefix("sqlite:");
         let path = path.map(|path| path.strip_prefix("//").unwrap_or(path));
         match path {
-            Some(path) if path.is_empty() || path.ends_with('/') => {
-                Err(D::Error::custom("`url` must name a file"))
-            }
+            Some(path) if path.is_empty() || path.ends_with('/') => Err(D::Error::custom(
+                "the SQLite URL has no file name; write \"sqlite:///var/lib/lockkeeper/lockkeeper.db\"",
+            )),
             Some(path) if path.contains('?') => Err(D::Error::custom(
-                "the URL of a file has no parameters after `?`",
+                "parameters after `?` are not supported for SQLite; remove them",
             )),
             Some(path) => Ok(Self::Sqlite(Some(PathBuf::from(path)))),
             None => Err(D::Error::custom(
-                "this is not the URL of a database; write \"sqlite:///var/lib/lockkeeper/lockkeeper.db\" or \"postgres://user@host/database\"",
+                "not a database URL; write \"sqlite:///var/lib/lockkeeper/lockkeeper.db\" or \"postgres://user@host/database\"",
             )),
         }
     }
 }
 
-fn retention<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+fn deserialize_retention<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
     let text = String::deserialize(from)?;
     if text == "forever" {
         return Ok(None);
     }
     match humantime::parse_duration(&text) {
-        Ok(span) if span >= Duration::from_hours(1) => Ok(Some(span)),
+        Ok(duration) if duration >= Duration::from_hours(1) => Ok(Some(duration)),
         Ok(_) => Err(D::Error::custom("`retention` must be at least 1h")),
         Err(_) => Err(D::Error::custom(
-            "this is not a span of time; write \"30d\", \"1y\" or \"forever\"",
+            "invalid duration; write \"30d\", \"1y\" or \"forever\"",
         )),
     }
 }
 
-fn size<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+fn deserialize_size<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     let text = String::deserialize(from)?;
     let digits = text.trim_end_matches(|letter: char| !letter.is_ascii_digit());
     let unit = match text[digits.len()..].trim() {
@@ -153,7 +154,7 @@ fn size<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     match bytes.and_then(|bytes| bytes.checked_mul(unit)) {
         Some(bytes) if bytes >= MIN_SIZE => Ok(bytes),
         _ => Err(D::Error::custom(
-            "this is not a size of at least 17MB; write \"500MB\" or \"2GB\"",
+            "`max_size` must be a size of at least 17MB; write \"500MB\" or \"2GB\"",
         )),
     }
 }

@@ -1,26 +1,26 @@
-//! The certificate that the console itself serves `https` with.
+//! The console's own TLS certificate.
 
 use std::path::PathBuf;
 
 use toml::Spanned;
 
 use super::ConfigError;
-use super::source::Source;
+use super::source::SourceFile;
 use crate::server::tls::{ServerTls, TlsConfig};
 
-/// Reads both fields, and the files that they name: a console that nobody can connect to is not started.
+/// Reads both fields and loads the files, so that an unusable certificate is an error at startup.
 pub(super) fn read(
-    source: &Source<'_>,
+    source: &SourceFile<'_>,
     certificate: Option<&Spanned<PathBuf>>,
     key: Option<&Spanned<PathBuf>>,
 ) -> Result<Option<TlsConfig>, ConfigError> {
     let (certificate, key) = match (certificate, key) {
         (None, None) => return Ok(None),
         (Some(certificate), Some(key)) => (certificate, key),
-        (Some(alone), None) | (None, Some(alone)) => {
+        (Some(only), None) | (None, Some(only)) => {
             return Err(source.error(
-                alone,
-                "`tls_certificate_file` and `tls_key_file` belong together: name both, or neither",
+                only,
+                "`tls_certificate_file` and `tls_key_file` belong together; set both or neither",
             ));
         }
     };
@@ -39,51 +39,57 @@ mod tests {
     const GROUP: &str = "[[group]]\nname = \"g\"\nnode = [{ url = \"redis://h:1\" }]";
 
     #[test]
-    fn both_files_are_named_and_fit_together() {
-        let folder = tempfile::tempdir().unwrap();
+    fn certificate_and_key_are_both_required_and_must_match() {
+        let directory = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {
-            let path = folder.path().join(name);
+            let path = directory.path().join(name);
             std::fs::write(&path, text).unwrap();
             path.display().to_string()
         };
         let new = || rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
-        let (one, other) = (new(), new());
-        let certificate = write("one.pem", &one.cert.pem());
-        let key = write("one.key", &one.signing_key.serialize_pem());
-        let others_key = write("other.key", &other.signing_key.serialize_pem());
-        let nothing = write("nothing.pem", "");
+        let (first, second) = (new(), new());
+        let certificate = write("one.pem", &first.cert.pem());
+        let key = write("one.key", &first.signing_key.serialize_pem());
+        let mismatched_key = write("other.key", &second.signing_key.serialize_pem());
+        let empty = write("empty.pem", "");
         let named = |certificate: &str, key: &str| {
             format!("tls_certificate_file = \"{certificate}\"\ntls_key_file = \"{key}\"")
         };
         let read = |text: &str| parse("l.toml", &format!("{text}\n{GROUP}"), &|_| None);
 
         let config = read(&named(&certificate, &key)).unwrap();
-        assert_eq!(config.access.https, Some(true));
-        for (text, says) in [
+        assert_eq!(config.access.secure_cookies, Some(true));
+        for (text, expected) in [
             (
                 format!("tls_key_file = \"{key}\""),
                 "l.toml:1:16: `tls_certificate_file` and `tls_key_file` belong",
             ),
             (
-                named(&certificate, &others_key),
-                "l.toml:1:24: the certificate ",
+                named(&certificate, &mismatched_key),
+                "l.toml:1:24: cannot use the certificate ",
             ),
-            (named(&nothing, &key), "l.toml:1:24: the certificate "),
-            (named(&certificate, &nothing), "l.toml:1:24: the key "),
+            (
+                named(&empty, &key),
+                "l.toml:1:24: cannot use the certificate ",
+            ),
+            (
+                named(&certificate, &empty),
+                "l.toml:1:24: cannot use the key ",
+            ),
             (
                 named("/nowhere", &key),
-                "l.toml:1:24: the certificate /nowhere cannot be used",
+                "l.toml:1:24: cannot use the certificate /nowhere",
             ),
             (
                 format!(
-                    "{}\n[sign_in]\nhttps = false\ntrusted_header = \"x-user\"\ntrusted_from = [\"10.0.0.5\"]",
+                    "{}\n[sign_in]\nsecure_cookies = false\nauth_proxy_header = \"x-user\"\ntrusted_proxies = [\"10.0.0.5\"]",
                     named(&certificate, &key)
                 ),
                 "l.toml:1:24: the console serves https",
             ),
         ] {
             let error = read(&text).unwrap_err().to_string();
-            assert!(error.starts_with(says), "{error}\nand not\n{says}");
+            assert!(error.starts_with(expected), "{error}\nand not\n{expected}");
         }
     }
 }

@@ -1,20 +1,20 @@
-//! The address of a Redis server, with credentials that are never printed.
+//! The URL of a Redis server. Its credentials are never printed.
 
 use std::str::FromStr;
 
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _, RedisConnectionInfo};
 use serde_with::DeserializeFromStr;
 
-/// The address of a Redis server: `redis://`, `rediss://` (TLS) or `unix://`.
+/// The URL of a Redis server: `redis://`, `rediss://` (TLS) or `unix://`.
 #[derive(Clone, DeserializeFromStr)]
 pub struct RedisUrl {
     connection: ConnectionInfo,
 }
 
 impl PartialEq for RedisUrl {
-    /// Credentials and database count as well.
+    /// Compares credentials and database too.
     fn eq(&self, other: &Self) -> bool {
-        let all = |url: &Self| {
+        let fields = |url: &Self| {
             let settings = url.connection.redis_settings();
             (
                 url.connection.addr().clone(),
@@ -23,12 +23,12 @@ impl PartialEq for RedisUrl {
                 settings.password().map(str::to_owned),
             )
         };
-        all(self) == all(other)
+        fields(self) == fields(other)
     }
 }
 
 impl RedisUrl {
-    /// Reads a URL; the error says what is wrong without repeating credentials.
+    /// Parses a URL. The error does not contain credentials.
     pub fn parse(text: &str) -> Result<Self, String> {
         let scheme = text.split_once("://").map(|(scheme, _)| scheme);
         match scheme {
@@ -40,28 +40,32 @@ impl RedisUrl {
                         .all(|byte| byte.is_ascii_alphanumeric() || byte == b'+') =>
             {
                 return Err(format!(
-                    "\"{other}://\" is not Redis; write redis://HOST:PORT, rediss:// for TLS, or unix:///path"
+                    "\"{other}://\" is not a Redis scheme; write redis://HOST:PORT, rediss:// for TLS, or unix:///path"
                 ));
             }
             Some(_) | None => {
-                return Err("this is not the URL of a Redis server; write redis://HOST:PORT, rediss:// for TLS, or unix:///path".into());
+                return Err(
+                    "not a Redis URL; write redis://HOST:PORT, rediss:// for TLS, or unix:///path"
+                        .into(),
+                );
             }
         }
         let connection = text.into_connection_info().map_err(|why| {
-            // Only the fixed part of the message: behind it, redis may repeat parts of the URL.
+            // Only the fixed part of the message: the rest of a `redis` error may contain parts of
+            // the URL.
             let why = why.to_string();
             let fixed = why.split(" - ").next().unwrap_or_default();
-            format!("this Redis URL cannot be used: {fixed}")
+            format!("invalid Redis URL: {fixed}")
         })?;
         Ok(Self { connection })
     }
 
-    /// Everything needed to connect, credentials included.
-    pub fn connection(&self) -> &ConnectionInfo {
+    /// The connection parameters, including credentials.
+    pub fn connection_info(&self) -> &ConnectionInfo {
         &self.connection
     }
 
-    /// The same address with another password.
+    /// The same URL with another password.
     #[must_use]
     pub fn with_password(self, password: &str) -> Self {
         let settings = self
@@ -74,22 +78,23 @@ impl RedisUrl {
         }
     }
 
-    /// The same credentials and settings for another server. From a socket of this machine, only the settings: the credentials
-    /// would go over the network in clear text, to whatever address a node names.
+    /// The same credentials and settings for another server. For a Unix socket only the database is
+    /// kept: the credentials would be sent unencrypted over the network, to an address that a node
+    /// chose.
     #[must_use]
-    pub fn at(&self, host: &str, port: u16) -> Self {
+    pub fn with_address(&self, host: &str, port: u16) -> Self {
         let mut address = self.connection.addr().clone();
         match &mut address {
-            ConnectionAddr::Tcp(its_host, its_port)
+            ConnectionAddr::Tcp(current_host, current_port)
             | ConnectionAddr::TcpTls {
-                host: its_host,
-                port: its_port,
+                host: current_host,
+                port: current_port,
                 ..
             } => {
-                host.clone_into(its_host);
-                *its_port = port;
+                host.clone_into(current_host);
+                *current_port = port;
             }
-            // Reached through a socket of this machine, it tells of others by their network addresses.
+            // A server behind a Unix socket reports other servers by their network addresses.
             _ => {
                 address = ConnectionAddr::Tcp(host.to_owned(), port);
                 let plain = RedisConnectionInfo::default().set_db(self.database());
@@ -104,7 +109,7 @@ impl RedisUrl {
         }
     }
 
-    /// The same server's database of this number.
+    /// The same URL with another database.
     #[must_use]
     pub fn with_database(self, number: i64) -> Self {
         let settings = self.connection.redis_settings().clone().set_db(number);
@@ -113,17 +118,17 @@ impl RedisUrl {
         }
     }
 
-    /// The number of the database.
+    /// The database number.
     pub fn database(&self) -> i64 {
         self.connection.redis_settings().db()
     }
 
-    /// Whether it is reached over TLS.
+    /// Whether the connection uses TLS.
     pub fn is_tls(&self) -> bool {
         matches!(self.connection.addr(), ConnectionAddr::TcpTls { .. })
     }
 
-    /// The host, or nothing for a socket of this machine.
+    /// The host; `None` for a Unix socket.
     pub fn host(&self) -> Option<&str> {
         match self.connection.addr() {
             ConnectionAddr::Tcp(host, _) | ConnectionAddr::TcpTls { host, .. } => Some(host),
@@ -131,9 +136,9 @@ impl RedisUrl {
         }
     }
 
-    /// Where it is, without credentials: `host:port`, with `/db` unless it is 0.
+    /// The address without credentials: `host:port`, with `/db` unless the database is 0.
     pub fn address(&self) -> String {
-        let place = match self.connection.addr() {
+        let address = match self.connection.addr() {
             ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
                 if host.contains(':') {
                     format!("[{host}]:{port}")
@@ -145,8 +150,8 @@ impl RedisUrl {
             _ => "unknown kind of address".to_owned(),
         };
         match self.connection.redis_settings().db() {
-            0 => place,
-            db => format!("{place}/{db}"),
+            0 => address,
+            db => format!("{address}/{db}"),
         }
     }
 }
@@ -159,7 +164,7 @@ impl FromStr for RedisUrl {
     }
 }
 
-/// The address only.
+/// Shows the address only.
 impl std::fmt::Debug for RedisUrl {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.address())
@@ -178,38 +183,41 @@ mod tests {
     }
 
     #[test]
-    fn another_server_is_reached_with_the_same_credentials() {
+    fn another_address_keeps_the_credentials() {
         let url = RedisUrl::parse("rediss://alice:s3cret@redis.example:6380/2").unwrap();
-        let other = url.at("::1", 7000);
+        let other = url.with_address("::1", 7000);
         assert_eq!(other.address(), "[::1]:7000/2");
         assert!(other.is_tls());
-        let settings = other.connection().redis_settings();
+        let settings = other.connection_info().redis_settings();
         assert_eq!(settings.password(), Some("s3cret"));
         assert_eq!(url.with_database(5).address(), "redis.example:6380/5");
     }
 
     #[test]
-    fn credentials_of_a_socket_do_not_go_over_the_network() {
+    fn credentials_of_a_socket_are_not_used_for_network_addresses() {
         let url = RedisUrl::parse("unix:///run/redis.sock?user=alice&pass=s3cret&db=2").unwrap();
-        let settings = url.connection().redis_settings();
+        let settings = url.connection_info().redis_settings();
         assert_eq!(settings.password(), Some("s3cret"));
-        let other = url.at("10.0.0.9", 7000);
+        let other = url.with_address("10.0.0.9", 7000);
         assert_eq!(other.address(), "10.0.0.9:7000/2");
-        let settings = other.connection().redis_settings();
+        let settings = other.connection_info().redis_settings();
         assert_eq!((settings.username(), settings.password()), (None, None));
     }
 
     #[test]
-    fn what_is_not_redis_is_refused_without_repeating_secrets() {
-        for (text, says) in [
-            ("http://user:s3cret@h:1", "\"http://\" is not Redis"),
-            ("127.0.0.1:6379", "not the URL of a Redis server"),
-            ("redis://user:s3cret@h:notaport", "cannot be used"),
-            ("redis://h:1/notadb", "cannot be used"),
+    fn invalid_urls_are_rejected_without_repeating_secrets() {
+        for (text, expected) in [
+            (
+                "http://user:s3cret@h:1",
+                "\"http://\" is not a Redis scheme",
+            ),
+            ("127.0.0.1:6379", "not a Redis URL"),
+            ("redis://user:s3cret@h:notaport", "invalid Redis URL"),
+            ("redis://h:1/notadb", "invalid Redis URL"),
         ] {
             let why = RedisUrl::parse(text).unwrap_err();
             assert!(
-                why.contains(says) && !why.contains("s3cret"),
+                why.contains(expected) && !why.contains("s3cret"),
                 "{text}: {why}"
             );
         }

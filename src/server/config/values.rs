@@ -1,5 +1,6 @@
-//! How single values are read: numbers and durations within limits, texts that follow a rule. Used with `#[serde_as(as = "…")]`, so
-//! the configuration itself holds plain types. A mistake gets the place of its value.
+//! Parsers for single values: numbers and durations within limits, and strings with a rule. They
+//! are used with `#[serde_as(as = "…")]`, so the configuration structs hold plain types, and every
+//! error has the position of its value.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,24 +13,24 @@ use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_with::DeserializeAs;
 
-use crate::server::http_client::Roots;
+use crate::server::http_client::CaCertificates;
 
-/// A text that follows a rule.
-pub(super) struct Text<R>(PhantomData<R>);
+/// A string that is parsed by the rule `R`.
+pub(super) struct Parsed<R>(PhantomData<R>);
 
-/// What is wrong with a value, and what to write.
-pub(super) type Wrong = Cow<'static, str>;
+/// What is wrong with a value, and what to write instead.
+pub(super) type InvalidValue = Cow<'static, str>;
 
-/// How a text becomes a value.
-pub(super) trait Rule {
-    /// What it becomes.
+/// Parses a string into a value.
+pub(super) trait TextRule {
+    /// The type of the parsed value.
     type Value;
 
-    /// The value; the error says what is wrong and what to write, and does not repeat secrets.
-    fn read(text: &str) -> Result<Self::Value, Wrong>;
+    /// Parses the value. The error does not contain secrets.
+    fn parse(text: &str) -> Result<Self::Value, InvalidValue>;
 }
 
-impl<'de, R: Rule> DeserializeAs<'de, R::Value> for Text<R> {
+impl<'de, R: TextRule> DeserializeAs<'de, R::Value> for Parsed<R> {
     fn deserialize_as<D: Deserializer<'de>>(deserializer: D) -> Result<R::Value, D::Error> {
         deserializer.deserialize_str(TextVisitor(PhantomData::<R>))
     }
@@ -37,45 +38,45 @@ impl<'de, R: Rule> DeserializeAs<'de, R::Value> for Text<R> {
 
 struct TextVisitor<R>(PhantomData<R>);
 
-impl<R: Rule> Visitor<'_> for TextVisitor<R> {
+impl<R: TextRule> Visitor<'_> for TextVisitor<R> {
     type Value = R::Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a string")
     }
 
-    // Here, and not behind the deserializer: so the error of an element of a list has the place of the element.
+    // Parsing inside the visitor gives the error of a list element the position of that element.
     fn visit_str<E: Error>(self, text: &str) -> Result<R::Value, E> {
-        R::read(text).map_err(E::custom)
+        R::parse(text).map_err(E::custom)
     }
 }
 
-/// The name of a group, a node or a webhook: it is part of URLs and metrics.
-pub(super) struct Name;
+/// The name of a group, node or webhook. It is part of URLs and metric labels.
+pub(super) struct ResourceName;
 
-impl Rule for Name {
+impl TextRule for ResourceName {
     type Value = String;
 
-    fn read(text: &str) -> Result<String, Wrong> {
-        let plain = text
+    fn parse(text: &str) -> Result<String, InvalidValue> {
+        let has_only_allowed = text
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
-        if text.is_empty() || text.len() > 64 || !plain || text.starts_with('.') {
+        if text.is_empty() || text.len() > 64 || !has_only_allowed || text.starts_with('.') {
             return Err(
-                "a name has 1 to 64 letters, digits, `-`, `_` or `.`, and does not begin with a dot".into(),
+                "invalid name; use 1 to 64 letters, digits, `-`, `_` or `.`, not starting with a dot".into(),
             );
         }
         Ok(text.to_owned())
     }
 }
 
-/// A glob of Redis for names of locks.
+/// A Redis glob pattern for key names.
 pub(super) struct Pattern;
 
-impl Rule for Pattern {
+impl TextRule for Pattern {
     type Value = String;
 
-    fn read(text: &str) -> Result<String, Wrong> {
+    fn parse(text: &str) -> Result<String, InvalidValue> {
         if text.is_empty() {
             return Err("an empty pattern matches only the empty key; did you mean \"*\"?".into());
         }
@@ -83,64 +84,63 @@ impl Rule for Pattern {
     }
 }
 
-/// A text without spaces, and not empty.
-pub(super) struct Word;
+/// A non-empty string without whitespace and control characters.
+pub(super) struct NoWhitespace;
 
-impl Rule for Word {
+impl TextRule for NoWhitespace {
     type Value = String;
 
-    fn read(text: &str) -> Result<String, Wrong> {
+    fn parse(text: &str) -> Result<String, InvalidValue> {
         if text.is_empty() || text.chars().any(|c| c.is_whitespace() || c.is_control()) {
-            return Err("this has at least one letter, and no spaces".into());
+            return Err("the value must not be empty or contain spaces".into());
         }
         Ok(text.to_owned())
     }
 }
 
-/// A duration of at least `MIN` and at most `MAX` seconds, written like `500ms`, `30s` or `1h 30m`; by default any that is not zero.
-pub(super) struct Period<const MIN: u64 = 0, const MAX: u64 = { u64::MAX }>;
+/// A duration of `MIN` to `MAX` seconds, like `500ms`, `30s` or `1h 30m`. By default any duration
+/// above zero.
+pub(super) struct BoundedDuration<const MIN: u64 = 0, const MAX: u64 = { u64::MAX }>;
 
-impl<const MIN: u64, const MAX: u64> Rule for Period<MIN, MAX> {
+impl<const MIN: u64, const MAX: u64> TextRule for BoundedDuration<MIN, MAX> {
     type Value = Duration;
 
-    fn read(text: &str) -> Result<Duration, Wrong> {
-        let [shortest, longest] = [MIN, MAX].map(Duration::from_secs);
+    fn parse(text: &str) -> Result<Duration, InvalidValue> {
+        let [min, max] = [MIN, MAX].map(Duration::from_secs);
         match humantime::parse_duration(text) {
-            Err(_) => {
-                Err("this is not a span of time; write \"500ms\", \"30s\" or \"1h 30m\"".into())
+            Err(_) => Err("invalid duration; write \"500ms\", \"30s\" or \"1h 30m\"".into()),
+            Ok(Duration::ZERO) => Err("the duration must be greater than zero".into()),
+            Ok(duration) if duration < min || duration > max => {
+                let [min, max] = [min, max].map(format_duration);
+                Err(format!("the value must be from {min} to {max}").into())
             }
-            Ok(Duration::ZERO) => Err("this span of time must be longer than nothing".into()),
-            Ok(period) if period < shortest || period > longest => {
-                let [shortest, longest] = [shortest, longest].map(format_duration);
-                Err(format!("this must be from {shortest} to {longest}").into())
-            }
-            Ok(period) => Ok(period),
+            Ok(duration) => Ok(duration),
         }
     }
 }
 
-/// The certificates of a `ca_file`.
+/// The certificates in a `ca_file`.
 pub(super) struct CaFile;
 
-impl Rule for CaFile {
-    type Value = Roots;
+impl TextRule for CaFile {
+    type Value = CaCertificates;
 
-    fn read(text: &str) -> Result<Roots, Wrong> {
-        Ok(Roots::read(Path::new(text))?)
+    fn parse(text: &str) -> Result<CaCertificates, InvalidValue> {
+        Ok(CaCertificates::read(Path::new(text))?)
     }
 }
 
-/// A number of at least `MIN` and at most `MAX`.
+/// A number from `MIN` to `MAX`.
 pub(super) struct Between<const MIN: u32, const MAX: u32>;
 
 /// A number above zero.
 pub(super) type Positive = Between<1, { u32::MAX }>;
 
-fn limits<const MIN: u32, const MAX: u32>() -> String {
+fn range_message<const MIN: u32, const MAX: u32>() -> String {
     if MAX == u32::MAX {
-        format!("this must be at least {MIN}")
+        format!("the value must be at least {MIN}")
     } else {
-        format!("this must be from {MIN} to {MAX}")
+        format!("the value must be from {MIN} to {MAX}")
     }
 }
 
@@ -149,7 +149,7 @@ impl<'de, const MIN: u32, const MAX: u32> DeserializeAs<'de, u32> for Between<MI
         let number = u32::deserialize(deserializer)?;
         let fits = (MIN..=MAX).contains(&number);
         fits.then_some(number)
-            .ok_or_else(|| D::Error::custom(limits::<MIN, MAX>()))
+            .ok_or_else(|| D::Error::custom(range_message::<MIN, MAX>()))
     }
 }
 
@@ -158,11 +158,11 @@ impl<'de, const MIN: u32, const MAX: u32> DeserializeAs<'de, f64> for Between<MI
         let number = f64::deserialize(deserializer)?;
         let fits = (f64::from(MIN)..=f64::from(MAX)).contains(&number);
         fits.then_some(number)
-            .ok_or_else(|| D::Error::custom(limits::<MIN, MAX>()))
+            .ok_or_else(|| D::Error::custom(range_message::<MIN, MAX>()))
     }
 }
 
-/// A list that is not empty: to leave a list out and to write an empty one are meant differently.
+/// A list that is not empty. An empty list would differ in meaning from an absent one.
 pub(super) struct NonEmpty<U>(PhantomData<U>);
 
 impl<'de, T, U: DeserializeAs<'de, T>> DeserializeAs<'de, Vec<T>> for NonEmpty<U> {
@@ -170,7 +170,7 @@ impl<'de, T, U: DeserializeAs<'de, T>> DeserializeAs<'de, Vec<T>> for NonEmpty<U
         let list = Vec::<U>::deserialize_as(deserializer)?;
         if list.is_empty() {
             return Err(D::Error::custom(
-                "this list is empty, which would leave nothing; leave the field out for its default",
+                "the list is empty and would match nothing; omit the field for its default",
             ));
         }
         Ok(list)
@@ -182,8 +182,8 @@ pub(super) fn seconds<const N: u64>() -> Duration {
     Duration::from_secs(N)
 }
 
-/// What is odd about an address outside of this machine that is spoken to over plain `http`.
-pub(super) fn unencrypted(address: &http::Uri) -> Option<&'static str> {
+/// A warning for a plain `http` address that is not on this machine.
+pub(super) fn cleartext_warning(address: &http::Uri) -> Option<&'static str> {
     let host = address.host().unwrap_or_default();
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let is_this_machine = bare == "localhost"
@@ -192,5 +192,5 @@ pub(super) fn unencrypted(address: &http::Uri) -> Option<&'static str> {
             .parse::<std::net::IpAddr>()
             .is_ok_and(|ip| ip.to_canonical().is_loopback());
     (address.scheme_str() == Some("http") && !is_this_machine)
-        .then_some("what is sent there crosses the network unencrypted; use https://")
+        .then_some("the data crosses the network unencrypted; use https://")
 }

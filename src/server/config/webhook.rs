@@ -1,4 +1,5 @@
-//! The `[[webhook]]` tables: who is told of flags and acts, and how they can be sure that it was this console that told them.
+//! The `[[webhook]]` tables: receivers of events about flags and operations, and the secrets that
+//! sign the events.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,117 +12,123 @@ use serde_with::{DeserializeFromStr, serde_as};
 use toml::Spanned;
 
 use super::ConfigError;
-use super::rights::check_groups;
-use super::source::Source;
-use super::values::{CaFile, Name, Period, Rule, Text, Wrong, seconds, unencrypted};
-use crate::domain::{ActKind, Flag};
-use crate::server::http_client::Roots;
+use super::role_grant::check_groups;
+use super::source::SourceFile;
+use super::values::{
+    BoundedDuration, CaFile, InvalidValue, Parsed, ResourceName, TextRule, cleartext_warning,
+    seconds,
+};
+use crate::domain::{Flag, OperationKind};
+use crate::server::http_client::CaCertificates;
 
-/// Somebody who is told of flags and acts.
+/// A receiver of events.
 #[serde_as]
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WebhookConfig {
-    /// Its name in logs and metrics.
-    #[serde_as(as = "Text<Name>")]
+    /// The name in logs and metrics.
+    #[serde_as(as = "Parsed<ResourceName>")]
     pub name: String,
-    /// Where the events are posted to. It may hold a secret, so it is never shown.
+    /// The URL that events are posted to. It may contain a secret and is never shown.
     pub url: WebhookUrl,
-    /// What each event is signed with (`secret`, or `secret_file`, which is read when the configuration is).
+    /// The key that signs each event (`secret`, or `secret_file`, which is read together with the
+    /// configuration).
     pub secret: WebhookSecret,
-    /// The certificates (`ca_file`) that its own is checked with; the public ones where it is absent.
-    #[serde_as(as = "Option<Text<CaFile>>")]
+    /// The certificate authorities (`ca_file`) for the receiver's certificate; the public ones if
+    /// absent.
+    #[serde_as(as = "Option<Parsed<CaFile>>")]
     #[serde(rename = "ca_file")]
-    pub roots: Option<Roots>,
-    /// The groups; all where it is absent.
+    pub roots: Option<CaCertificates>,
+    /// The groups whose events are sent; all if absent.
     pub groups: Option<Vec<String>>,
-    /// The flags that it is told of.
-    #[serde(default = "usual_flags")]
+    /// The flags that are sent.
+    #[serde(default = "default_flags")]
     pub flags: Vec<Flag>,
-    /// The acts that it is told of, refused ones too.
-    #[serde_as(as = "Vec<Text<LockAct>>")]
-    #[serde(default = "usual_acts")]
-    pub acts: Vec<ActKind>,
-    /// Whether it is told of locks that are lost to owners for whom this console renewed them.
-    #[serde(default = "yes")]
-    pub lost: bool,
-    /// Whether it is told where the hash chain of the audit stands: at the start, every hour, and when the console stops.
+    /// The operations that are sent, including rejected ones.
+    #[serde_as(as = "Vec<Parsed<LockOperation>>")]
+    #[serde(default = "default_operations")]
+    pub operations: Vec<OperationKind>,
+    /// Whether the loss of a lock that this console renews is sent.
+    #[serde(default = "default_true")]
+    pub lost_locks: bool,
+    /// Whether the head hash of the audit log is sent: at startup, every hour, and at shutdown.
     #[serde(default)]
     pub audit_head: bool,
-    /// A flag is told once it has stood for so long.
-    #[serde_as(as = "Text<Period>")]
+    /// A flag is sent after it has been present for this long.
+    #[serde_as(as = "Parsed<BoundedDuration>")]
     #[serde(default = "seconds::<3>")]
-    pub settle: Duration,
-    /// How long one attempt may take.
-    #[serde_as(as = "Text<Period>")]
+    pub flag_delay: Duration,
+    /// The timeout of one delivery attempt.
+    #[serde_as(as = "Parsed<BoundedDuration>")]
     #[serde(default = "seconds::<10>")]
     pub timeout: Duration,
-    /// The pause after the first attempt that failed; each further one is twice as long, up to five minutes.
-    #[serde_as(as = "Text<Period>")]
+    /// The delay after the first failed attempt. It doubles with each further failure, up to five
+    /// minutes.
+    #[serde_as(as = "Parsed<BoundedDuration>")]
     #[serde(default = "seconds::<1>")]
-    pub retry_after: Duration,
-    /// After so long an event is given up.
-    #[serde_as(as = "Text<Period>")]
+    pub retry_interval: Duration,
+    /// The age at which an event is discarded.
+    #[serde_as(as = "Parsed<BoundedDuration>")]
     #[serde(default = "seconds::<3600>")]
-    pub give_up_after: Duration,
+    pub max_age: Duration,
 }
 
-/// An address that is not shown.
+/// The URL of a receiver. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq, DeserializeFromStr)]
 pub struct WebhookUrl(Uri);
 
-/// A key that is not shown.
+/// A signing key. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq, DeserializeFromStr)]
 pub struct WebhookSecret(Vec<u8>);
 
 impl WebhookUrl {
-    /// An address beginning with `http://` or `https://`.
+    /// Parses an `http` or `https` URL.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
-        const WRONG: &str =
-            "a webhook's `url` must be an address like \"https://hooks.example.org/lockkeeper\"";
-        let uri: Uri = text.parse().map_err(|_| WRONG)?;
-        let is_known = matches!(uri.scheme_str(), Some("http" | "https"));
-        if !is_known || uri.host().is_none_or(str::is_empty) {
-            return Err(WRONG);
+        const INVALID_URL: &str =
+            "invalid `url`; write it like \"https://hooks.example.org/lockkeeper\"";
+        let uri: Uri = text.parse().map_err(|_| INVALID_URL)?;
+        let is_http = matches!(uri.scheme_str(), Some("http" | "https"));
+        if !is_http || uri.host().is_none_or(str::is_empty) {
+            return Err(INVALID_URL);
         }
         if uri
             .authority()
-            .is_some_and(|place| place.as_str().contains('@'))
+            .is_some_and(|authority| authority.as_str().contains('@'))
         {
             return Err(
-                "a webhook's `url` has no user name and password: every event is signed instead",
+                "`url` must not have a user name or password; remove them, because every event is signed instead",
             );
         }
         Ok(Self(uri))
     }
 
-    /// The address, for the request.
+    /// The URL, for the request.
     pub fn expose(&self) -> &Uri {
         &self.0
     }
 }
 
 impl WebhookSecret {
-    /// The shortest that cannot be guessed.
-    const SHORTEST: usize = 16;
+    /// The minimum length against brute force.
+    const MIN_BYTES: usize = 16;
 
-    /// `whsec_` and base64, as the specification writes it; anything else is taken as it stands.
+    /// Parses `whsec_` followed by base64 (Standard Webhooks); any other text is used as it is.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         let bytes = match text.strip_prefix("whsec_") {
             Some(encoded) => BASE64_NOPAD
                 .decode(encoded.trim_end_matches('=').as_bytes())
-                .map_err(|_| "what follows `whsec_` is not base64")?,
+                .map_err(|_| "the part after `whsec_` is not base64")?,
             None => text.as_bytes().to_vec(),
         };
-        if bytes.len() < Self::SHORTEST {
+        if bytes.len() < Self::MIN_BYTES {
             return Err(
-                "the secret is shorter than 16 bytes and could be guessed; `openssl rand -base64 32` makes a good one",
+                "the secret is shorter than 16 bytes and could be guessed; create one with `openssl rand -base64 32`",
             );
         }
         Ok(Self(bytes))
     }
 
-    /// The bytes, for the signature.
+    /// The key, for the signature.
     pub fn expose(&self) -> &[u8] {
         &self.0
     }
@@ -162,8 +169,8 @@ impl fmt::Debug for WebhookSecret {
 }
 
 impl WebhookConfig {
-    /// What is told unless the configuration says otherwise: what needs a person soon.
-    pub const FLAGS: [Flag; 5] = [
+    /// The default of `flags`: those that need attention soon.
+    pub const DEFAULT_FLAGS: [Flag; 5] = [
         Flag::Split,
         Flag::NoExpiry,
         Flag::AtRisk,
@@ -171,7 +178,7 @@ impl WebhookConfig {
         Flag::Endless,
     ];
 
-    /// Somebody who is told the usual.
+    /// A receiver with default settings.
     pub fn new(name: &str, url: WebhookUrl, secret: WebhookSecret) -> Self {
         Self {
             name: name.to_owned(),
@@ -179,61 +186,61 @@ impl WebhookConfig {
             secret,
             roots: None,
             groups: None,
-            flags: usual_flags(),
-            acts: usual_acts(),
-            lost: true,
+            flags: default_flags(),
+            operations: default_operations(),
+            lost_locks: true,
             audit_head: false,
-            settle: seconds::<3>(),
+            flag_delay: seconds::<3>(),
             timeout: seconds::<10>(),
-            retry_after: seconds::<1>(),
-            give_up_after: seconds::<3600>(),
+            retry_interval: seconds::<1>(),
+            max_age: seconds::<3600>(),
         }
     }
 }
 
-fn usual_flags() -> Vec<Flag> {
-    WebhookConfig::FLAGS.to_vec()
+fn default_flags() -> Vec<Flag> {
+    WebhookConfig::DEFAULT_FLAGS.to_vec()
 }
 
-fn usual_acts() -> Vec<ActKind> {
+fn default_operations() -> Vec<OperationKind> {
     vec![
-        ActKind::ForceRelease,
-        ActKind::CompleteRelease,
-        ActKind::PutBack,
+        OperationKind::ForceRelease,
+        OperationKind::CompleteRelease,
+        OperationKind::Reacquired,
     ]
 }
 
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 
-/// What happens to a lock; what else the audit knows is not told.
-struct LockAct;
+/// An operation on a lock. Other audited actions are not sent.
+struct LockOperation;
 
-impl Rule for LockAct {
-    type Value = ActKind;
+impl TextRule for LockOperation {
+    type Value = OperationKind;
 
-    fn read(slug: &str) -> Result<ActKind, Wrong> {
-        let act = slug.parse().ok().filter(|act| match act {
-            ActKind::Acquire
-            | ActKind::Extend
-            | ActKind::Release
-            | ActKind::ForceRelease
-            | ActKind::CompleteRelease
-            | ActKind::PutBack => true,
-            ActKind::Vouch
-            | ActKind::TakeToken
-            | ActKind::Sample
-            | ActKind::SignIn
-            | ActKind::SignOut => false,
+    fn parse(slug: &str) -> Result<OperationKind, InvalidValue> {
+        let operation = slug.parse().ok().filter(|operation| match operation {
+            OperationKind::Acquire
+            | OperationKind::Extend
+            | OperationKind::Release
+            | OperationKind::ForceRelease
+            | OperationKind::CompleteRelease
+            | OperationKind::Reacquired => true,
+            OperationKind::ClearRestartHazard
+            | OperationKind::RevealToken
+            | OperationKind::Monitor
+            | OperationKind::SignIn
+            | OperationKind::SignOut => false,
         });
-        act.ok_or_else(|| format!("there is no act {slug:?}").into())
+        operation.ok_or_else(|| format!("unknown operation {slug:?}").into())
     }
 }
 
-/// Checks the tables against each other and against the names of the groups that exist.
+/// Checks that names are unique and that the groups exist.
 pub(super) fn read(
-    source: &Source<'_>,
+    source: &SourceFile<'_>,
     groups: &[String],
     tables: Vec<Spanned<WebhookConfig>>,
     warnings: &mut Vec<String>,
@@ -243,12 +250,15 @@ pub(super) fn read(
         let webhook = table.get_ref();
         check_groups(source, groups, &table, webhook.groups.as_deref())?;
         if webhooks.iter().any(|known| known.name == webhook.name) {
-            let why = format!("the webhook \"{}\" is there twice", webhook.name);
+            let why = format!(
+                "duplicate webhook \"{}\"; rename or remove one",
+                webhook.name
+            );
             return Err(source.error(&table, &why));
         }
-        if let Some(odd) = unencrypted(webhook.url.expose()) {
-            let told = format!("webhook \"{}\": {odd}", webhook.name);
-            warnings.push(source.at(table.span(), &told));
+        if let Some(warning) = cleartext_warning(webhook.url.expose()) {
+            let warning = format!("webhook \"{}\": {warning}", webhook.name);
+            warnings.push(source.message_at(table.span(), &warning));
         }
         webhooks.push(table.into_inner());
     }
@@ -256,5 +266,4 @@ pub(super) fn read(
 }
 
 #[cfg(test)]
-#[path = "webhook_tests.rs"]
 mod tests;

@@ -1,7 +1,7 @@
-//! `lockkeeper demo`: real Redis servers of its own, and made-up clients that keep real locks on them.
+//! `lockkeeper demo`: starts real Redis servers and simulated clients that use real locks on them.
 //!
-//! Five servers make the production group `orders`, a sixth is the development group `jobs`. Nothing is simulated: the
-//! console that shows them does not know that it is a demo. Everything ends with the console, however that ends.
+//! Five servers form the production group `orders`, a sixth is the development group `jobs`. The
+//! console itself runs unmodified. Servers and clients end with the console, even if it is killed.
 
 mod clients;
 mod servers;
@@ -15,74 +15,74 @@ use tokio_util::task::TaskTracker;
 
 use crate::domain::{Environment, GroupKind};
 use crate::server::config::{Config, GroupConfig, NodeConfig, RedisUrl, StorageConfig};
-use servers::{Program, Server};
+use servers::{DemoServer, Program};
 
-/// What the demo is told.
+/// Options of the demo.
 #[derive(Clone, Debug)]
 pub struct DemoOptions {
-    /// Where the console listens.
+    /// The address of the console.
     pub listen: SocketAddr,
-    /// The server program; `redis-server` or `valkey-server` on `PATH` if it is not named.
+    /// The server program. Default: `redis-server` or `valkey-server` on `PATH`.
     pub redis_server: Option<PathBuf>,
 }
 
-/// Why there is no demo. One sentence each, for the terminal.
+/// Why the demo could not start. One sentence each, for the terminal.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {
-    /// There is no server program.
+    /// No server program was found.
     #[error(
-        "neither redis-server nor valkey-server is on PATH: install one (`make setup` does, or `apt-get install \
-         redis-server`), or say where it is with --redis-server PATH"
+        "neither redis-server nor valkey-server was found on PATH. Install one (for example with \
+         `apt-get install redis-server`) or pass --redis-server PATH"
     )]
     NoServer,
-    /// The program that was named is none.
+    /// The given program is not a server.
     #[error("{} is not a Redis or Valkey server: {reason}", path.display())]
     NotAServer {
-        /// What was named.
+        /// The given path.
         path: PathBuf,
-        /// What happened when it was asked for its version.
+        /// The result of running it with `--version`.
         reason: String,
     },
-    /// A server did not come up.
-    #[error("the demo's server {name} did not come up: {reason}")]
-    NotUp {
-        /// Its node's name.
+    /// A server did not start.
+    #[error("demo server {name} failed to start: {reason}")]
+    StartFailed {
+        /// The name of its node.
         name: String,
-        /// What happened.
+        /// The cause.
         reason: String,
     },
-    /// There is no place for the servers' folders.
-    #[error("there is no temporary folder for the demo's servers: {0}")]
-    NoFolder(#[from] std::io::Error),
+    /// The temporary folder for the servers could not be created.
+    #[error("cannot create a temporary folder for the demo servers: {0}")]
+    TempFolder(#[from] std::io::Error),
 }
 
-/// A running demo. Dropping it ends servers and clients; [`Demo::end`] also waits until they are gone.
+/// A running demo. Dropping it stops servers and clients; `shut_down` also waits for them.
 #[derive(Debug)]
-pub struct Demo {
-    /// What the console has to be told to show it.
+pub struct RunningDemo {
+    /// The configuration of the console.
     pub config: Config,
-    /// The servers, in the order of the configuration.
+    /// The servers in the order of the configuration.
     pub nodes: Vec<DemoNode>,
     tasks: TaskTracker,
-    running: DropGuard,
-    // Dropped last: the servers live in it.
+    stop_guard: DropGuard,
+    // Dropped last, because the servers use it.
     _folder: tempfile::TempDir,
 }
 
-/// One of the demo's servers.
+/// One server of the demo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DemoNode {
-    /// Its group's name.
+    /// The name of its group.
     pub group: &'static str,
-    /// Its own name.
+    /// The name of the node.
     pub name: &'static str,
     /// Its port on 127.0.0.1.
     pub port: u16,
-    /// Its process, for a visitor who wants to see what happens when a node dies.
+    /// The process id, for users who want to kill a node.
     pub pid: u32,
 }
 
-/// The demo's nodes: a Redlock group of five, and one server alone.
+/// The demo's nodes: a Redlock group of five and one standalone server.
 const NODES: [(&str, &str); 6] = [
     (clients::ORDERS, "a"),
     (clients::ORDERS, "b"),
@@ -92,56 +92,59 @@ const NODES: [(&str, &str); 6] = [
     (clients::JOBS, "main"),
 ];
 
-/// Starts the servers, waits until they answer, and sets the clients on them. Everything ends when `stop` is cancelled.
-pub async fn start(options: DemoOptions, stop: CancellationToken) -> Result<Demo, DemoError> {
+/// Starts servers and clients. Everything stops when `stop` is cancelled.
+pub async fn start(
+    options: DemoOptions,
+    stop: CancellationToken,
+) -> Result<RunningDemo, DemoError> {
     let program = Program::find(options.redis_server).await?;
     let folder = tempfile::Builder::new()
         .prefix("lockkeeper-demo-")
         .tempdir()?;
-    let running = stop.child_token();
+    let stop_guard = stop.child_token();
     let tasks = TaskTracker::new();
     let servers = try_join_all(NODES.iter().map(|(group, name)| {
         let name = format!("{group}-{name}");
-        Server::start(&program, folder.path().join(&name), name)
+        DemoServer::start(&program, folder.path().join(&name), name)
     }))
     .await?;
 
     let mut nodes = Vec::new();
     for ((group, name), server) in NODES.into_iter().zip(servers) {
-        tracing::info!(node = %format!("{group}/{name}"), port = server.port, pid = server.pid, "demo server is up");
+        tracing::info!(node = %format!("{group}/{name}"), port = server.port, pid = server.pid, "demo server started");
         nodes.push(DemoNode {
             group,
             name,
             port: server.port,
             pid: server.pid,
         });
-        tasks.spawn(server.live(running.clone()));
+        tasks.spawn(server.run_until(stop_guard.clone()));
     }
-    clients::start(&nodes, &tasks, &running);
+    clients::start(&nodes, &tasks, &stop_guard);
     tasks.close();
-    Ok(Demo {
+    Ok(RunningDemo {
         config: Config {
-            storage: StorageConfig::file(folder.path().join("lockkeeper.db")),
+            storage: StorageConfig::sqlite(folder.path().join("lockkeeper.db")),
             ..config(options.listen, &nodes)
         },
         nodes,
         tasks,
-        running: running.drop_guard(),
+        stop_guard: stop_guard.drop_guard(),
         _folder: folder,
     })
 }
 
-impl Demo {
-    /// Ends servers and clients and waits until they are gone.
-    pub async fn end(self) {
+impl RunningDemo {
+    /// Stops servers and clients and waits until they have ended.
+    pub async fn shut_down(self) {
         let Self {
             config: _,
             nodes: _,
             tasks,
-            running,
+            stop_guard,
             _folder,
         } = self;
-        drop(running);
+        drop(stop_guard);
         tasks.wait().await;
     }
 }
@@ -171,7 +174,7 @@ fn config(listen: SocketAddr, nodes: &[DemoNode]) -> Config {
     );
     Config {
         listen,
-        ..Config::of(vec![orders, jobs])
+        ..Config::with_groups(vec![orders, jobs])
     }
 }
 
@@ -182,13 +185,13 @@ fn group(
     keys: &[&str],
     nodes: &[DemoNode],
 ) -> GroupConfig {
-    let mine = nodes.iter().filter(|node| node.group == name);
+    let group_nodes = nodes.iter().filter(|node| node.group == name);
     GroupConfig {
         kind,
         environment,
         keys: keys.iter().map(|&pattern| pattern.to_owned()).collect(),
         keys_are_explicit: true,
-        nodes: mine
+        nodes: group_nodes
             .map(|node| NodeConfig::new(node.name, node.url()))
             .collect(),
         ..GroupConfig::new(name, [])
@@ -196,9 +199,9 @@ fn group(
 }
 
 impl DemoNode {
-    /// Where it is.
+    /// The URL of the node.
     fn url(&self) -> RedisUrl {
         RedisUrl::parse(&format!("redis://127.0.0.1:{}", self.port))
-            .expect("a host and a port are a URL")
+            .expect("host and port form a valid URL")
     }
 }

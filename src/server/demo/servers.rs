@@ -1,4 +1,4 @@
-//! The demo's servers: children on free loopback ports that never outlive the console.
+//! The demo's Redis servers: child processes on free loopback ports that never outlive the console.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,19 +12,19 @@ use tokio_util::sync::CancellationToken;
 
 use super::DemoError;
 
-/// How long a server may take until it answers: far longer than it needs, for machines that have other work.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// How often another port is tried when somebody else was faster to take it.
-const TRIES: usize = 8;
+/// How long a server may take to start. Generous, for machines under load.
+const START_TIMEOUT: Duration = Duration::from_secs(20);
+/// Attempts with another port if the port was taken in the meantime.
+const MAX_PORT_ATTEMPTS: usize = 8;
 
-/// A server program that is known to start.
+/// A server program that was verified to run.
 pub struct Program(OsString);
 
 impl Program {
-    /// The program that was named, or the first one on `PATH`.
-    pub async fn find(named: Option<PathBuf>) -> Result<Self, DemoError> {
-        match named {
-            Some(path) => match version(&path).await {
+    /// The given program, or the first known one on `PATH`.
+    pub async fn find(program: Option<PathBuf>) -> Result<Self, DemoError> {
+        match program {
+            Some(path) => match check_version(&path).await {
                 Ok(()) => Ok(Self(path.into_os_string())),
                 Err(reason) => Err(DemoError::NotAServer { path, reason }),
             },
@@ -34,7 +34,7 @@ impl Program {
 
     async fn first_of(names: &[&str]) -> Result<Self, DemoError> {
         for name in names {
-            if version(Path::new(name)).await.is_ok() {
+            if check_version(Path::new(name)).await.is_ok() {
                 return Ok(Self(name.into()));
             }
         }
@@ -42,93 +42,98 @@ impl Program {
     }
 }
 
-/// Asks a program whether it is a server. What it prints begins with `Redis server v=7.0.15` or the like.
-async fn version(program: &Path) -> Result<(), String> {
+/// Verifies that a program is a server, by the output of `--version`, such as `Redis server
+/// v=7.0.15`.
+async fn check_version(program: &Path) -> Result<(), String> {
     let output = Command::new(program)
         .arg("--version")
         .stdin(Stdio::null())
         .output()
         .await
         .map_err(|error| error.to_string())?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    if said.contains(" server v=") {
+    let output_text = String::from_utf8_lossy(&output.stdout);
+    if output_text.contains(" server v=") {
         Ok(())
     } else {
-        Err("it does not say so when asked for its --version".to_owned())
+        Err("unexpected output of --version".to_owned())
     }
 }
 
-/// One running server.
-pub struct Server {
-    /// Its port on 127.0.0.1.
+/// A running server.
+pub struct DemoServer {
+    /// The port on 127.0.0.1.
     pub port: u16,
-    /// Its process.
+    /// The process id.
     pub pid: u32,
     watchdog: Child,
-    alive: ChildStdin,
+    lifeline: ChildStdin,
 }
 
-impl Server {
-    /// Starts a server in a folder of its own and waits until it answers.
+impl DemoServer {
+    /// Starts a server in its own folder and waits until it replies.
     pub async fn start(
         program: &Program,
         folder: PathBuf,
         name: String,
     ) -> Result<Self, DemoError> {
         std::fs::create_dir(&folder)?;
-        // The server tells its folder with links resolved.
+        // The server reports its folder with symbolic links resolved.
         let folder = folder.canonicalize()?;
-        let mut last = String::new();
-        for _ in 0..TRIES {
-            match Self::on_some_port(program, &folder).await {
+        let mut last_error = String::new();
+        for _ in 0..MAX_PORT_ATTEMPTS {
+            match Self::start_on_free_port(program, &folder).await {
                 Ok(server) => return Ok(server),
-                Err(reason) => last = reason,
+                Err(reason) => last_error = reason,
             }
         }
-        Err(DemoError::NotUp { name, reason: last })
+        Err(DemoError::StartFailed {
+            name,
+            reason: last_error,
+        })
     }
 
-    async fn on_some_port(program: &Program, folder: &Path) -> Result<Self, String> {
-        let in_words = |error: std::io::Error| error.to_string();
-        let port = free_port().map_err(in_words)?;
-        let mut watchdog = watchdog(program, folder, port).spawn().map_err(in_words)?;
-        let alive = watchdog.stdin.take().expect("it was asked for");
+    async fn start_on_free_port(program: &Program, folder: &Path) -> Result<Self, String> {
+        let to_text = |error: std::io::Error| error.to_string();
+        let port = free_port().map_err(to_text)?;
+        let mut watchdog = watchdog(program, folder, port).spawn().map_err(to_text)?;
+        let lifeline = watchdog.stdin.take().expect("stdin is piped");
         let pid = tokio::select! {
-            ended = watchdog.wait() => {
-                let how = ended.map_err(in_words)?;
-                return Err(format!("it ended at once with {how}"));
+            status = watchdog.wait() => {
+                let status = status.map_err(to_text)?;
+                return Err(format!("exited immediately with {status}"));
             }
-            pid = timeout(PATIENCE, answer(port, folder)) => pid.map_err(|_| format!("no answer within {} s", PATIENCE.as_secs()))?,
+            pid = timeout(START_TIMEOUT, wait_until_ready(port, folder)) => pid.map_err(|_| format!("no reply within {} s", START_TIMEOUT.as_secs()))?,
         };
         Ok(Self {
             port,
             pid,
             watchdog,
-            alive,
+            lifeline,
         })
     }
 
-    /// Lives until the server ends, or ends it when `stop` is cancelled. Dropped half-way it ends the server, too.
-    pub async fn live(self, stop: CancellationToken) {
+    /// Waits until the server exits, or stops it when `stop` is cancelled. Dropping the future also
+    /// stops the server.
+    pub async fn run_until(self, stop: CancellationToken) {
         let Self {
             port,
             pid,
             mut watchdog,
-            alive,
+            lifeline,
         } = self;
         tokio::select! {
-            _ = watchdog.wait() => tracing::warn!(port, pid, "a demo server has ended"),
+            _ = watchdog.wait() => tracing::warn!(port, pid, "demo server exited"),
             () = stop.cancelled() => {
-                drop(alive);
+                drop(lifeline);
                 if let Err(error) = watchdog.wait().await {
-                    tracing::warn!(port, pid, %error, "a demo server was told to end; whether it did is not known");
+                    tracing::warn!(port, pid, %error, "stopping a demo server failed");
                 }
             }
         }
     }
 }
 
-/// A port that nobody listened on a moment ago.
+/// A port that was free a moment ago.
 fn free_port() -> std::io::Result<u16> {
     Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?
         .local_addr()?
@@ -162,25 +167,26 @@ fn watchdog(program: &Program, folder: &Path, port: u16) -> Command {
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    // A process group of its own: Ctrl-C is for the console, which then ends its servers in order.
+    // A separate process group, because Ctrl-C must reach only the console, which then stops its
+    // servers in order.
     command.process_group(0);
     command
 }
 
-/// The process id of the server in this folder, once it answers.
+/// Waits for the server in this folder and returns its process id.
 ///
-/// The folder proves that it is ours: another program may have taken the port between our look and our server's start,
-/// and two demos that start together do find each other's servers.
-async fn answer(port: u16, folder: &Path) -> u32 {
+/// The folder identifies the server: another process may have taken the port before the server
+/// started, and two demos starting at the same time do find each other's servers.
+async fn wait_until_ready(port: u16, folder: &Path) -> u32 {
     loop {
-        if let Ok(Some(pid)) = ask(port, folder).await {
+        if let Ok(Some(pid)) = server_pid(port, folder).await {
             return pid;
         }
         sleep(Duration::from_millis(20)).await;
     }
 }
 
-async fn ask(port: u16, folder: &Path) -> redis::RedisResult<Option<u32>> {
+async fn server_pid(port: u16, folder: &Path) -> redis::RedisResult<Option<u32>> {
     let limits = AsyncConnectionConfig::new()
         .set_connection_timeout(Some(Duration::from_secs(1)))
         .set_response_timeout(Some(Duration::from_secs(1)));
@@ -188,7 +194,7 @@ async fn ask(port: u16, folder: &Path) -> redis::RedisResult<Option<u32>> {
     let mut connection = client
         .get_multiplexed_async_connection_with_config(&limits)
         .await?;
-    let (_, its_folder): (String, String) = redis::cmd("CONFIG")
+    let (_, server_folder): (String, String) = redis::cmd("CONFIG")
         .arg("GET")
         .arg("dir")
         .query_async(&mut connection)
@@ -199,7 +205,7 @@ async fn ask(port: u16, folder: &Path) -> redis::RedisResult<Option<u32>> {
         .await?;
     Ok(info
         .get("process_id")
-        .filter(|_| Path::new(&its_folder) == folder))
+        .filter(|_| Path::new(&server_folder) == folder))
 }
 
 #[cfg(test)]
@@ -207,21 +213,22 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn without_a_server_on_path_one_sentence_says_how_to_get_one() {
+    async fn without_a_server_the_error_says_how_to_install_one() {
         let error = Program::first_of(&["no-such-redis-server"])
             .await
             .map(|_| ())
             .unwrap_err();
-        let said = error.to_string();
+        let output_text = error.to_string();
         assert!(
-            said.contains("apt-get install redis-server") && said.contains("--redis-server"),
-            "{said}"
+            output_text.contains("apt-get install redis-server")
+                && output_text.contains("--redis-server"),
+            "{output_text}"
         );
-        assert!(!said.contains('\n'), "{said}");
+        assert!(!output_text.contains('\n'), "{output_text}");
     }
 
     #[tokio::test]
-    async fn a_program_that_is_no_server_is_refused() {
+    async fn a_program_that_is_not_a_server_is_rejected() {
         for path in ["/no/such/file", "true", "/"] {
             let error = Program::find(Some(path.into()))
                 .await
@@ -238,21 +245,21 @@ mod tests {
     async fn a_server_ends_when_the_pipe_to_its_watchdog_closes() {
         let folder = tempfile::tempdir().unwrap();
         let program = Program::find(None).await.unwrap();
-        let mut server = Server::start(&program, folder.path().join("a"), "a".into())
+        let mut server = DemoServer::start(&program, folder.path().join("a"), "a".into())
             .await
             .unwrap();
-        drop(server.alive);
-        let ended = server.watchdog.wait().await.unwrap();
-        assert_eq!(ended.code(), Some(137), "killed, says the shell");
-        assert!(ask(server.port, folder.path()).await.is_err());
-        assert!(!folder.path().exists(), "nothing is left behind");
+        drop(server.lifeline);
+        let status = server.watchdog.wait().await.unwrap();
+        assert_eq!(status.code(), Some(137), "128 + SIGKILL");
+        assert!(server_pid(server.port, folder.path()).await.is_err());
+        assert!(!folder.path().exists(), "the folder is removed");
     }
 
     #[tokio::test]
     async fn a_watchdog_ends_with_its_server() {
         let folder = tempfile::tempdir().unwrap();
         let program = Program::find(None).await.unwrap();
-        let mut server = Server::start(&program, folder.path().join("a"), "a".into())
+        let mut server = DemoServer::start(&program, folder.path().join("a"), "a".into())
             .await
             .unwrap();
         let client = redis::Client::open(("127.0.0.1", server.port)).unwrap();

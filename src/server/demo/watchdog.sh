@@ -1,6 +1,6 @@
-# Runs a server for as long as the console lives. Arguments: the server's folder, then its command line.
-# The console holds the other end of standard input. However the console ends, that end closes with it, and then the
-# server is killed: SIGKILL leaves no other way to clean up.
+# Runs a server while the console lives. Arguments: the server's folder, then its command line. The
+# console holds the write end of standard input, which closes however the console ends. The server
+# is then killed; SIGKILL of the console leaves no other way to clean up.
 folder=$1
 shift
 exec 3<&0 </dev/null
@@ -8,10 +8,10 @@ exec 3<&0 </dev/null
 server=$!
 {
     while read -r _ <&3; do :; done
-    trap '' TERM # from here on it is seen through
+    trap '' TERM # the cleanup must not be interrupted
     kill -9 "$server"
     rmdir "$folder"
-    rmdir "${folder%/*}" # the last one finds it empty
+    rmdir "${folder%/*}" # succeeds for the last server
 } 2>/dev/null &
 watcher=$!
 wait "$server"

@@ -1,138 +1,117 @@
-//! Where somebody takes over from a primary that is gone, in groups behind sentinels and in clusters: whether anybody can, what is
-//! lost with it, and whether the old one goes on giving locks.
+//! Rules about failover, for Sentinel groups and clusters: whether a replica can take over, how far
+//! it lags, and whether an isolated primary keeps granting locks.
 
-use super::{Patient, Rule, Words, nodes_do};
-use crate::domain::{Environment, Finding, GroupKind, Severity};
-use crate::server::nodes::self_report::SelfReport;
+use super::{GroupFacts, Rule, finding_about_nodes};
+use crate::domain::finding::{Finding, FindingKind, InfoSection, ObservedFact, Severity};
+use crate::domain::{Environment, GroupKind};
+use crate::server::nodes::node_info::NodeInfo;
 
-pub(super) const RULES: &[Rule] = &[no_successor, lags, goes_on, stops_whole];
+pub(super) const RULES: &[Rule] = &[
+    check_replica_count,
+    check_replica_lag,
+    check_min_replicas_to_write,
+    check_cluster_coverage,
+];
 
-/// A replica is behind when nothing was heard of it for so many seconds.
-const LONGEST_LAG: u64 = 10;
+/// A replica lags if its last acknowledgement is older than this.
+const MAX_LAG_SECONDS: u64 = 10;
 
-fn fails_over(patient: &Patient<'_>) -> bool {
-    matches!(
-        patient.config.kind,
-        GroupKind::Sentinel | GroupKind::Cluster
-    )
+fn has_failover(facts: &GroupFacts<'_>) -> bool {
+    matches!(facts.config.kind, GroupKind::Sentinel | GroupKind::Cluster)
 }
 
-/// Worse where it is meant.
-pub(super) fn in_production(patient: &Patient<'_>) -> Severity {
-    if patient.config.environment == Environment::Production {
+/// A warning in production, a note elsewhere.
+pub(super) fn production_severity(facts: &GroupFacts<'_>) -> Severity {
+    if facts.config.environment == Environment::Production {
         Severity::Warning
     } else {
         Severity::Note
     }
 }
 
-fn no_successor(patient: &Patient<'_>) -> Option<Finding> {
-    if !fails_over(patient) {
+fn check_replica_count(facts: &GroupFacts<'_>) -> Option<Finding> {
+    if !has_failover(facts) {
         return None;
     }
-    let seen = patient.that_say(|report| {
-        (report.number("connected_slaves")? == 0)
-            .then(|| "connected_slaves:0 (INFO replication)".to_owned())
+    const FIELD: &str = "connected_slaves";
+    let affected = facts.nodes_where(|report| {
+        (report.info_number(FIELD)? == 0)
+            .then(|| ObservedFact::info(InfoSection::Replication, FIELD, 0))
     });
-    let words = Words {
-        code: "no-successor",
-        severity: in_production(patient),
-        what: format!("{} no replica.", nodes_do(&seen, "has", "have")),
-        why: "Nobody can take over: while such a primary is gone, its locks can be neither taken nor given back.",
-        fix: "Give each primary a replica on another machine.".to_owned(),
-        commands: Vec::new(),
-    };
-    words.on(seen)
+    finding_about_nodes(FindingKind::NoReplica, production_severity(facts), affected)
 }
 
-/// Its replicas, as `INFO` lists them: which, and the fields of each.
-fn replicas(report: &SelfReport) -> impl Iterator<Item = (String, &str)> {
-    let many = report.number("connected_slaves").unwrap_or(0).min(64);
-    let listed = (0..many).map(|n| format!("slave{n}"));
-    listed.filter_map(|name| report.figure(&name).map(|told| (name, told)))
+/// The replicas in `INFO replication`: the name (`slave0`) and the comma-separated fields of each.
+fn replicas(report: &NodeInfo) -> impl Iterator<Item = (String, &str)> {
+    let count = report.info_number("connected_slaves").unwrap_or(0).min(64);
+    let names = (0..count).map(|n| format!("slave{n}"));
+    names.filter_map(|name| report.info_field(&name).map(|fields| (name, fields)))
 }
 
-fn field<'a>(told: &'a str, name: &str) -> Option<&'a str> {
-    let pairs = told.split(',').filter_map(|pair| pair.split_once('='));
-    pairs
-        .into_iter()
-        .find_map(|(known, value)| (known == name).then_some(value))
+fn replica_field<'a>(fields: &'a str, name: &str) -> Option<&'a str> {
+    let mut pairs = fields.split(',').filter_map(|pair| pair.split_once('='));
+    pairs.find_map(|(key, value)| (key == name).then_some(value))
 }
 
-fn lags(patient: &Patient<'_>) -> Option<Finding> {
-    if !fails_over(patient) {
+fn check_replica_lag(facts: &GroupFacts<'_>) -> Option<Finding> {
+    if !has_failover(facts) {
         return None;
     }
-    let seen = patient.that_say(|report| {
-        let mut behind = replicas(report).filter(|(_, told)| {
-            let lag = field(told, "lag").and_then(|lag| lag.parse::<u64>().ok());
-            field(told, "state") != Some("online") || lag.is_some_and(|lag| lag > LONGEST_LAG)
+    let affected = facts.nodes_where(|report| {
+        let mut lagging = replicas(report).filter(|(_, fields)| {
+            let lag = replica_field(fields, "lag").and_then(|lag| lag.parse::<u64>().ok());
+            replica_field(fields, "state") != Some("online")
+                || lag.is_some_and(|lag| lag > MAX_LAG_SECONDS)
         });
-        behind
-            .next()
-            .map(|(name, told)| format!("{name}:{told} (INFO replication)"))
+        let (name, fields) = lagging.next()?;
+        let fields = fields.to_owned();
+        Some(ObservedFact::ReplicaState { name, fields })
     });
-    let words = Words {
-        code: "replica-lags",
-        severity: in_production(patient),
-        what: format!("{} a replica that is behind.", nodes_do(&seen, "has", "have")),
-        why: "Promoted as it is, it knows nothing of the locks taken since: each of them is given to a second owner.",
-        fix: "Look at the network and the load between the two; a replica that is being filled is well when it is done.".to_owned(),
-        commands: Vec::new(),
-    };
-    words.on(seen)
+    finding_about_nodes(
+        FindingKind::ReplicaLag,
+        production_severity(facts),
+        affected,
+    )
 }
 
-fn goes_on(patient: &Patient<'_>) -> Option<Finding> {
-    if !fails_over(patient) {
+fn check_min_replicas_to_write(facts: &GroupFacts<'_>) -> Option<Finding> {
+    if !has_failover(facts) {
         return None;
     }
-    let seen = patient.that_say(|report| {
-        let has_replicas = report.number("connected_slaves")? > 0;
-        (has_replicas && report.setting("min-replicas-to-write")? == "0")
-            .then(|| "min-replicas-to-write 0 (CONFIG GET)".to_owned())
+    const SETTING: &str = "min-replicas-to-write";
+    let affected = facts.nodes_where(|report| {
+        let has_replicas = report.info_number("connected_slaves")? > 0;
+        (has_replicas && report.config_setting(SETTING)? == "0")
+            .then(|| ObservedFact::setting(SETTING, 0))
     });
-    let words = Words {
-        code: "gives-locks-alone",
-        severity: in_production(patient),
-        what: format!("{} giving locks when cut off from every replica.", nodes_do(&seen, "goes on", "go on")),
-        why: "A primary that is cut off does not hear that another one was promoted: until it does, both give the same lock to whoever asks, and what the old one gave is thrown away.",
-        fix: "Have it refuse writes without a replica that follows closely; it then refuses them too while all replicas are down.".to_owned(),
-        commands: vec!["CONFIG SET min-replicas-to-write 1".to_owned(), "CONFIG SET min-replicas-max-lag 10".to_owned()],
-    };
-    words.on(seen)
+    let kind = FindingKind::IsolatedPrimaryWritable;
+    let finding = finding_about_nodes(kind, production_severity(facts), affected)?;
+    Some(finding.with_commands([
+        "CONFIG SET min-replicas-to-write 1",
+        "CONFIG SET min-replicas-max-lag 10",
+    ]))
 }
 
-fn stops_whole(patient: &Patient<'_>) -> Option<Finding> {
-    if patient.config.kind != GroupKind::Cluster {
+fn check_cluster_coverage(facts: &GroupFacts<'_>) -> Option<Finding> {
+    if facts.config.kind != GroupKind::Cluster {
         return None;
     }
-    let seen = patient.that_say(|report| {
-        (report.setting("cluster-require-full-coverage")? == "yes")
-            .then(|| "cluster-require-full-coverage yes (CONFIG GET)".to_owned())
+    const SETTING: &str = "cluster-require-full-coverage";
+    let affected = facts.nodes_where(|report| {
+        (report.config_setting(SETTING)? == "yes").then(|| ObservedFact::setting(SETTING, "yes"))
     });
-    let words = Words {
-        code: "cluster-stops-whole",
-        severity: Severity::Note,
-        what: format!(
-            "{} every lock when a part of the cluster is gone.",
-            nodes_do(&seen, "refuses", "refuse")
-        ),
-        why: "One primary without a successor then stops the locks of all others as well.",
-        fix: "Where locks of the other parts should go on, let the cluster serve what it has."
-            .to_owned(),
-        commands: vec!["CONFIG SET cluster-require-full-coverage no".to_owned()],
-    };
-    words.on(seen)
+    let kind = FindingKind::FullCoverageRequired;
+    let finding = finding_about_nodes(kind, Severity::Note, affected)?;
+    Some(finding.with_commands(["CONFIG SET cluster-require-full-coverage no"]))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{config, found_in, report};
+    use super::super::testing::{config, findings_in, report};
     use super::*;
     use crate::server::config::{GroupConfig, NodeConfig, RedisUrl};
 
-    /// A group of one server of this kind, with these sentinels.
+    /// A group of this kind with one server and these sentinels.
     fn group(kind: GroupKind, sentinels: &[&str]) -> GroupConfig {
         let sentinel = |host: &&str| {
             NodeConfig::new(
@@ -147,23 +126,24 @@ mod tests {
         }
     }
 
-    const FAR: [&str; 3] = ["10.0.1.1", "10.0.1.2", "10.0.1.3"];
+    const SENTINEL_HOSTS: [&str; 3] = ["10.0.1.1", "10.0.1.2", "10.0.1.3"];
 
-    /// What is found of one server that says this, besides what is found of any with a replica.
+    /// The findings for one server with this `INFO` and these settings, without those that every
+    /// replicated server has.
     fn codes(
         config: &GroupConfig,
         info: &str,
         settings: &[(&str, &str)],
     ) -> Vec<(String, Severity)> {
-        let mut found = found_in(config, |patient| {
-            patient.nodes[0].report = Ok(report(1, info, settings));
+        let mut found = findings_in(config, |facts| {
+            facts.nodes[0].report = Ok(report(1, info, settings));
         });
-        found.retain(|(code, _)| code != "failover-forgets" && code != "single-server");
+        found.retain(|(code, _)| code != "failover-loses-locks" && code != "single-server");
         found
     }
 
     #[test]
-    fn what_a_failover_would_cost_is_told_of_groups_that_have_one() {
+    fn failover_risks_are_reported_only_for_groups_with_failover() {
         use Severity::{Note, Warning};
         let well =
             "connected_slaves:1\r\nslave0:ip=10.0.0.2,port=6379,state=online,offset=10,lag=1\r\n";
@@ -179,28 +159,28 @@ mod tests {
         );
         let cases: [Case<'_>; 4] = [
             (
-                "no-successor",
+                "no-replica",
                 Warning,
                 group(GroupKind::Cluster, &[]),
                 "connected_slaves:0\r\n",
                 &safe,
             ),
             (
-                "replica-lags",
+                "replica-lag",
                 Warning,
-                group(GroupKind::Sentinel, &FAR),
+                group(GroupKind::Sentinel, &SENTINEL_HOSTS),
                 &late,
                 &safe,
             ),
             (
-                "gives-locks-alone",
+                "isolated-primary-writable",
                 Warning,
-                group(GroupKind::Sentinel, &FAR),
+                group(GroupKind::Sentinel, &SENTINEL_HOSTS),
                 well,
                 &[("min-replicas-to-write", "0")],
             ),
             (
-                "cluster-stops-whole",
+                "full-coverage-required",
                 Note,
                 group(GroupKind::Cluster, &[]),
                 well,
@@ -217,10 +197,13 @@ mod tests {
                 "{code}"
             );
         }
-        let filled = codes(&group(GroupKind::Sentinel, &FAR), &filled, &safe);
-        assert_eq!(filled, [("replica-lags".to_owned(), Warning)]);
-        assert_eq!(codes(&group(GroupKind::Sentinel, &FAR), well, &safe), []);
-        // Nobody takes over there.
+        let filled = codes(&group(GroupKind::Sentinel, &SENTINEL_HOSTS), &filled, &safe);
+        assert_eq!(filled, [("replica-lag".to_owned(), Warning)]);
+        assert_eq!(
+            codes(&group(GroupKind::Sentinel, &SENTINEL_HOSTS), well, &safe),
+            []
+        );
+        // A standalone group has no failover.
         assert_eq!(
             codes(
                 &group(GroupKind::Standalone, &[]),

@@ -1,16 +1,22 @@
-//! What the user of a node may not do, with the line that would grant it.
+//! Rules about missing ACL permissions, with the command that grants each.
 
 use std::collections::BTreeSet;
 
-use super::{Examined, Leases, Patient, Rule, Words, nodes_do};
-use crate::domain::{Finding, GroupKind, MissingPermission, Severity};
+use super::{GroupFacts, LeaseStatistics, NodeFacts, Rule, finding_about_nodes};
+use crate::domain::finding::{Finding, FindingKind, ObservedFact, Severity};
+use crate::domain::{GroupKind, MissingPermission};
 use crate::server::config::GroupConfig;
-use crate::server::nodes::self_report::{May, SelfReport};
+use crate::server::nodes::node_info::{CommandPermissions, NodeInfo};
 
-pub(super) const RULES: &[Rule] = &[cannot_see, could_see_more, cannot_act];
+pub(super) const RULES: &[Rule] = &[
+    check_observe_permissions,
+    check_optional_permissions,
+    check_operation_permissions,
+];
 
-/// Without these, locks or their changes are missed; without others, something about them is not known.
-const TO_SEE: [&str; 13] = [
+/// Commands without which locks or their changes are missed. Without other commands only details
+/// are missing.
+const REQUIRED_TO_OBSERVE: [&str; 13] = [
     "scan",
     "type",
     "pttl",
@@ -26,172 +32,152 @@ const TO_SEE: [&str; 13] = [
     "subscribe",
 ];
 
-/// What these are for is another finding.
-const TO_ACT: [&str; 2] = ["evalsha", "script|load"];
+/// Commands that only operations use; [`check_operation_permissions`] reports them.
+const USED_BY_OPERATIONS: [&str; 2] = ["evalsha", "script|load"];
 
-/// A name that no lock has.
-const NOBODYS_LOCK: &str = "lockkeeper:fence:{lockkeeper:probe}";
+/// A key that is never a lock.
+const PROBE_FENCE_KEY: &str = "lockkeeper:fence:{lockkeeper:probe}";
 
-/// A channel that nobody listens to.
-const CHANNEL: &str = "redisson_lock__channel:{lockkeeper:probe}";
+/// A channel without subscribers.
+const PROBE_CHANNEL: &str = "redisson_lock__channel:{lockkeeper:probe}";
 
-/// The rule that allows fences.
-const FENCES: &str = "~lockkeeper:fence:*";
+/// The ACL rule for fencing counters.
+const FENCE_KEY_RULE: &str = "~lockkeeper:fence:*";
 
-/// Something that is asked about: a rule of an ACL, and a command that it takes, one argument to a line.
-struct Tried {
+/// A permission to be checked with `ACL DRYRUN`: the ACL rule, and a command that requires it, one
+/// argument per line.
+struct PermissionProbe {
     rule: &'static str,
     command: String,
-    /// Whether it is tried on a name.
-    is_on_a_name: bool,
+    /// Whether the command names a lock.
+    uses_lock_name: bool,
 }
 
-/// The commands that acting on this group's locks takes, to be asked about; none where no act is allowed.
-pub fn commands(config: &GroupConfig, leases: &Leases) -> Vec<String> {
-    let tried = tried(config, leases).into_iter();
-    tried.map(|tried| tried.command).collect()
+/// The commands that operations on this group's locks require, for `ACL DRYRUN`. Empty for a
+/// read-only group.
+pub fn probe_commands(config: &GroupConfig, leases: &LeaseStatistics) -> Vec<String> {
+    let probes = permission_probes(config, leases).into_iter();
+    probes.map(|probe| probe.command).collect()
 }
 
-fn tried(config: &GroupConfig, leases: &Leases) -> Vec<Tried> {
+fn permission_probes(config: &GroupConfig, leases: &LeaseStatistics) -> Vec<PermissionProbe> {
     if config.read_only {
         return Vec::new();
     }
-    // That the names of locks are allowed is known only of a lock that is there.
-    let fence = config.locking.fencing.then_some(NOBODYS_LOCK);
-    let name = leases.example.as_deref().or(fence);
+    // Key patterns of the ACL can only be checked with the name of an existing lock.
+    let fence = config.locking.fencing.then_some(PROBE_FENCE_KEY);
+    let name = leases.example_key.as_deref().or(fence);
     let permissions = leases.layout.permissions().iter();
     let rules = permissions
         .clone()
         .flat_map(|permissions| permissions.commands);
-    let on_the_fence = fence.map(|fence| Tried {
-        rule: FENCES,
+    let fence_probe = fence.map(|fence| PermissionProbe {
+        rule: FENCE_KEY_RULE,
         command: format!("get\n{fence}"),
-        is_on_a_name: false,
+        uses_lock_name: false,
     });
-    // Redisson's waiters subscribe to the channels of their shard there.
-    let wakes = permissions
+    // In a cluster, Redisson's waiters subscribe to sharded channels (`SSUBSCRIBE`).
+    let wakes_waiters = permissions
         .clone()
         .any(|permissions| permissions.commands.contains(&"+publish"));
-    let of_shards = (wakes && config.kind == GroupKind::Cluster).then_some(&"+spublish");
+    let sharded_publish =
+        (wakes_waiters && config.kind == GroupKind::Cluster).then_some(&"+spublish");
     rules
-        .chain(of_shards)
-        .filter_map(|rule| try_on(name, rule))
-        .chain(on_the_fence)
+        .chain(sharded_publish)
+        .filter_map(|rule| probe_for_rule(name, rule))
+        .chain(fence_probe)
         .collect()
 }
 
-fn try_on(name: Option<&str>, rule: &'static str) -> Option<Tried> {
+fn probe_for_rule(name: Option<&str>, rule: &'static str) -> Option<PermissionProbe> {
     let command = rule.trim_start_matches('+');
-    let (command, is_on_a_name) = match (command, command.split_once('|')) {
+    let (command, uses_lock_name) = match (command, command.split_once('|')) {
         ("evalsha", _) => ("evalsha\nx\n0".to_owned(), false),
-        ("publish" | "spublish", _) => (format!("{command}\n{CHANNEL}\n0"), false),
-        (_, Some((command, part))) => (format!("{command}\n{part}\nx"), false),
+        ("publish" | "spublish", _) => (format!("{command}\n{PROBE_CHANNEL}\n0"), false),
+        (_, Some((command, subcommand))) => (format!("{command}\n{subcommand}\nx"), false),
         (_, None) => (format!("{command}\n{}\n1\n1\n1", name?), true),
     };
-    Some(Tried {
+    Some(PermissionProbe {
         rule,
         command,
-        is_on_a_name,
+        uses_lock_name,
     })
 }
 
-fn cannot_see(patient: &Patient<'_>) -> Option<Finding> {
-    let is_needed = |one: &&MissingPermission| TO_SEE.contains(&one.permission.as_str());
-    let (seen, commands) = lacking(patient, is_needed);
-    let words = Words {
-        code: "may-not-watch",
-        severity: Severity::Warning,
-        what: format!(
-            "{} this user see all that happens to locks.",
-            nodes_do(&seen, "does not let", "do not let")
-        ),
-        why: "What is not seen is not shown: locks are missing here, or turn up late, and nothing says whose they are.",
-        fix: "Grant what is missing to the user that the configuration names.".to_owned(),
-        commands,
-    };
-    words.on(seen)
+fn check_observe_permissions(facts: &GroupFacts<'_>) -> Option<Finding> {
+    let is_needed =
+        |one: &&MissingPermission| REQUIRED_TO_OBSERVE.contains(&one.permission.as_str());
+    let (affected, commands) = nodes_missing(facts, is_needed);
+    let kind = FindingKind::MissingWatchPermission;
+    Some(finding_about_nodes(kind, Severity::Warning, affected)?.with_commands(commands))
 }
 
-fn could_see_more(patient: &Patient<'_>) -> Option<Finding> {
+fn check_optional_permissions(facts: &GroupFacts<'_>) -> Option<Finding> {
     let is_extra = |one: &&MissingPermission| {
         let permission = one.permission.as_str();
-        !TO_SEE.contains(&permission) && !TO_ACT.contains(&permission)
+        !REQUIRED_TO_OBSERVE.contains(&permission) && !USED_BY_OPERATIONS.contains(&permission)
     };
-    let (seen, commands) = lacking(patient, is_extra);
-    let words = Words {
-        code: "may-not-measure",
-        severity: Severity::Note,
-        what: format!(
-            "{} this user see more about locks.",
-            nodes_do(&seen, "does not let", "do not let")
-        ),
-        why: "Locks are all there; what is named below is not known of them.",
-        fix: "Grant it to the user that the configuration names, or leave it at that.".to_owned(),
-        commands,
-    };
-    words.on(seen)
+    let (affected, commands) = nodes_missing(facts, is_extra);
+    let kind = FindingKind::MissingOptionalPermission;
+    Some(finding_about_nodes(kind, Severity::Note, affected)?.with_commands(commands))
 }
 
-/// The nodes on which something is missing, and the lines that grant it.
-fn lacking<'a>(
-    patient: &'a Patient<'_>,
-    matters: impl Fn(&&MissingPermission) -> bool,
-) -> (Vec<(&'a Examined, String)>, Vec<String>) {
-    let all = |report: &'a SelfReport| report.missing.iter().flatten().filter(&matters);
-    let lines: BTreeSet<String> = patient
-        .reports()
-        .flat_map(|(_, report)| all(report))
-        .map(|one| one.acl.clone())
-        .collect();
-    let say = |(node, report)| {
-        let told = all(report).map(|one| format!("{} ({})", one.permission, one.costs));
-        let told: Vec<String> = told.collect();
-        (!told.is_empty()).then(|| (node, format!("without {}", told.join(", "))))
-    };
-    let seen = patient.reports().filter_map(say).collect();
-    (seen, lines.into_iter().collect())
-}
-
-fn cannot_act(patient: &Patient<'_>) -> Option<Finding> {
-    let tried = tried(patient.config, &patient.leases);
-    let lacks = |report: &SelfReport| -> Vec<String> {
-        match &report.may {
-            May::Lacks(command) => vec![format!("+{command}")],
-            May::Unknown => Vec::new(),
-            May::Told(may) => {
-                let refused = tried.iter().zip(may).filter(|(_, may)| !**may);
-                let mut refused: Vec<&Tried> = refused.map(|(tried, _)| tried).collect();
-                let no_name_is_known = patient.leases.example.is_none();
-                if no_name_is_known && refused.iter().any(|tried| tried.rule == FENCES) {
-                    refused.retain(|tried| !tried.is_on_a_name);
-                }
-                refused.iter().map(|tried| tried.rule.to_owned()).collect()
-            }
+/// The nodes on which a permission of interest is missing, and the commands that grant the
+/// permissions.
+fn nodes_missing<'a>(
+    facts: &'a GroupFacts<'_>,
+    is_of_interest: impl Fn(&&MissingPermission) -> bool,
+) -> (Vec<(&'a NodeFacts, ObservedFact)>, BTreeSet<String>) {
+    let mut commands = BTreeSet::new();
+    let mut affected = Vec::new();
+    for (node, report) in facts.reporting_nodes() {
+        let missing = report.missing.iter().flatten().filter(&is_of_interest);
+        let missing: Vec<MissingPermission> = missing.cloned().collect();
+        if !missing.is_empty() {
+            commands.extend(missing.iter().map(|one| one.acl.clone()));
+            affected.push((node, ObservedFact::MissingPermissions(missing)));
         }
-    };
-    let line = |report: &SelfReport| {
-        let lacks = lacks(report);
-        (!lacks.is_empty()).then(|| format!("ACL SETUSER {} {}", report.user, lacks.join(" ")))
-    };
-    let lines: BTreeSet<String> = patient
-        .reports()
-        .filter_map(|(_, report)| line(report))
-        .collect();
-    let seen = patient.that_say(|report| {
-        let lacks = lacks(report);
-        (!lacks.is_empty()).then(|| format!("{} lacks {}", report.user, lacks.join(" ")))
-    });
-    let words = Words {
-        code: "may-not-act",
-        severity: Severity::Warning,
-        what: format!("{} this user take and give back locks.", nodes_do(&seen, "does not let", "do not let")),
-        why: "An act fails on such a node, so it helps nobody to a quorum; a lock that cannot be given back stays until its lease is over.",
-        fix: "Grant what is missing, or set read_only = true for the group if this console is only to watch.".to_owned(),
-        commands: lines.into_iter().collect(),
-    };
-    words.on(seen)
+    }
+    (affected, commands)
+}
+
+fn check_operation_permissions(facts: &GroupFacts<'_>) -> Option<Finding> {
+    let mut commands = BTreeSet::new();
+    let mut affected = Vec::new();
+    for (node, report) in facts.reporting_nodes() {
+        let rules = missing_rules(facts, report);
+        if !rules.is_empty() {
+            let user = report.acl_user.clone();
+            commands.insert(format!("ACL SETUSER {user} {}", rules.join(" ")));
+            affected.push((node, ObservedFact::MissingRules { user, rules }));
+        }
+    }
+    let kind = FindingKind::MissingLockPermission;
+    Some(finding_about_nodes(kind, Severity::Warning, affected)?.with_commands(commands))
+}
+
+/// The ACL rules for operations on locks that the node's user lacks.
+fn missing_rules(facts: &GroupFacts<'_>, report: &NodeInfo) -> Vec<String> {
+    match &report.permissions {
+        CommandPermissions::Missing(command) => vec![format!("+{command}")],
+        CommandPermissions::Unknown => Vec::new(),
+        CommandPermissions::Known(permitted) => {
+            let probes = permission_probes(facts.config, &facts.leases);
+            let denied = probes
+                .iter()
+                .zip(permitted)
+                .filter(|(_, permitted)| !**permitted);
+            let mut denied: Vec<&PermissionProbe> = denied.map(|(probe, _)| probe).collect();
+            // Without an existing lock the probes used the fence key, so a denied fence pattern
+            // explains their denials.
+            let used_fence_key = facts.leases.example_key.is_none();
+            if used_fence_key && denied.iter().any(|probe| probe.rule == FENCE_KEY_RULE) {
+                denied.retain(|probe| !probe.uses_lock_name);
+            }
+            denied.iter().map(|probe| probe.rule.to_owned()).collect()
+        }
+    }
 }
 
 #[cfg(test)]
-#[path = "permissions_tests.rs"]
 mod tests;

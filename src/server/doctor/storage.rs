@@ -1,72 +1,62 @@
-//! Whether the storage can be used, and what is in it is as it was written.
+//! The storage check: usability, database integrity and the audit hash chain.
 
-use super::Words;
-use crate::domain::{Checkup, Finding, Severity, Timestamp};
-use crate::server::audit::verify;
+use super::finding_about_group;
+use crate::domain::Timestamp;
+use crate::domain::finding::{Finding, FindingKind, GroupDiagnosis, ObservedFact, Severity};
+use crate::server::audit::{ChainFinding, verify};
 use crate::server::storage::{Storage, StorageError};
 
-/// What its checkup is called, where those of groups have the group's name.
-const NAME: &str = "[storage]";
+/// Stands in for the group name in the checkup.
+const CHECKUP_NAME: &str = "[storage]";
 
-/// Reads all of it: its integrity, and the hash chain of the audit.
-pub async fn examine_storage(storage: &Storage, now: Timestamp) -> Checkup {
+/// The number of audit entries that are listed as evidence.
+const MAX_ENTRIES: usize = 3;
+
+/// Checks the integrity of the whole database and the hash chain of the audit log.
+pub async fn diagnose_storage(storage: &Storage, now: Timestamp) -> GroupDiagnosis {
     let mut findings = Vec::new();
     match storage.check_integrity().await {
-        Ok(None) => findings.extend(audit(storage).await),
-        Ok(Some(flaw)) => findings.push(damaged(flaw)),
-        Err(StorageError::Damaged(why)) => findings.push(damaged(why)),
-        Err(why) => findings.push(unusable(&why)),
+        Ok(None) => findings.extend(check_audit_chain(storage).await),
+        Ok(Some(damage)) => findings.push(damaged_finding(damage)),
+        Err(StorageError::Damaged(why)) => findings.push(damaged_finding(why)),
+        Err(why) => findings.push(unusable_finding(&why)),
     }
-    let place = storage.url().to_string();
-    let at = |finding: Finding| Finding {
-        nodes: vec![place.clone()],
+    let location = storage.url().to_string();
+    let with_location = |finding: Finding| Finding {
+        nodes: vec![location.clone()],
         ..finding
     };
-    let findings = findings.into_iter().map(at).collect();
-    Checkup::new(NAME, findings, Vec::new(), now)
+    let findings = findings.into_iter().map(with_location).collect();
+    GroupDiagnosis::new(CHECKUP_NAME, findings, Vec::new(), now)
 }
 
-async fn audit(storage: &Storage) -> Option<Finding> {
+async fn check_audit_chain(storage: &Storage) -> Option<Finding> {
     let verified = match verify(storage, None).await {
         Ok(verified) => verified,
-        Err(why) => return Some(unusable(&why)),
+        Err(error) => return Some(unusable_finding(&error)),
     };
-    let words = Words {
-        code: "audit-changed",
-        severity: Severity::Error,
-        what: "The audit is not as it was written.".to_owned(),
-        why: "Entries were changed, taken out, put in or moved: what it says of who did what cannot be relied on.",
-        fix: "Find out who can write to the storage; compare with heads that were noted elsewhere."
-            .to_owned(),
-        commands: vec!["lockkeeper audit verify".to_owned()],
+    let entry = |finding: &ChainFinding| ObservedFact::AuditEntry {
+        seq: finding.line,
+        problem: finding.problem,
     };
-    let seen = verified.findings.iter().take(3);
-    let seen = seen.map(|finding| format!("entry {}: {}", finding.line, finding.what));
-    (!verified.is_whole()).then(|| words.finding(Vec::new(), seen.collect()))
+    let entries = verified.findings.iter().take(MAX_ENTRIES);
+    let evidence = entries.map(|finding| entry(finding).into()).collect();
+    let kind = FindingKind::AuditChainBroken;
+    (!verified.is_intact()).then(|| {
+        finding_about_group(kind, Severity::Error, evidence)
+            .with_commands(["lockkeeper audit verify"])
+    })
 }
 
-fn unusable(why: &StorageError) -> Finding {
-    let words = Words {
-        code: "storage-unusable",
-        severity: Severity::Error,
-        what: "The storage cannot be used.".to_owned(),
-        why: "Operations that need an audit entry are refused; watching goes on.",
-        fix: "See that `url` in [storage] is right, that the user of the console may write there, and that there is room."
-            .to_owned(),
-        commands: Vec::new(),
-    };
-    words.finding(Vec::new(), vec![why.to_string()])
+fn unusable_finding(error: &StorageError) -> Finding {
+    let evidence = ObservedFact::StorageError(error.to_string());
+    let kind = FindingKind::StorageUnusable;
+    finding_about_group(kind, Severity::Error, vec![evidence.into()])
 }
 
-fn damaged(flaw: String) -> Finding {
-    let words = Words {
-        code: "storage-damaged",
-        severity: Severity::Error,
-        what: "The file of [storage] is damaged.".to_owned(),
-        why: "Entries of the audit may be lost. A console that finds it damaged keeps it under another name and begins a new one.",
-        fix: "Copy it, look after its disk, and recover what is in it with SQLite's own program."
-            .to_owned(),
-        commands: vec!["sqlite3 lockkeeper.db .recover".to_owned()],
-    };
-    words.finding(Vec::new(), vec![flaw])
+fn damaged_finding(damage: String) -> Finding {
+    let evidence = ObservedFact::StorageError(damage);
+    let kind = FindingKind::StorageDamaged;
+    finding_about_group(kind, Severity::Error, vec![evidence.into()])
+        .with_commands(["sqlite3 lockkeeper.db .recover"])
 }

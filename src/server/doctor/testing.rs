@@ -1,21 +1,21 @@
-//! A healthy group for tables: each case changes what it is about.
+//! A healthy group for table tests: each case changes one fact.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::{Examined, Leases, Patient, examine};
+use super::{GroupFacts, LeaseStatistics, NodeFacts, diagnose};
 use crate::domain::{
-    AcquiredAt, Confidence, Environment, Format, Lease, Lock, LockId, Mode, NodeView, Renewals,
-    Severity, Source, Timestamp, Verdict, testing,
+    AcquiredAtSource, Confidence, Environment, Format, Lease, Lock, LockId, Mode, NodeView,
+    RenewalSource, RenewalStats, Severity, Timestamp, Verdict, testing,
 };
 use crate::server::config::{GroupConfig, RedisUrl};
-use crate::server::nodes::self_report::SelfReport;
+use crate::server::nodes::node_info::NodeInfo;
 
-/// When everybody was asked.
+/// The time of the checkup.
 pub const NOW: Timestamp = Timestamp::from_millis(1_795_200_000_000);
 
-/// What a healthy server says in `INFO`.
+/// `INFO` of a healthy server.
 const INFO: &str = "\
 redis_version:7.0.15\r
 connected_clients:12\r
@@ -48,28 +48,28 @@ const SETTINGS: [(&str, &str); 8] = [
     ("notify-keyspace-events", ""),
 ];
 
-/// What a healthy server says, with these fields of `INFO` and these settings instead.
-pub fn report(n: u8, info: &str, settings: &[(&str, &str)]) -> SelfReport {
-    let ours = format!("run_id:run{n}\r\nmaster_replid:data{n}\r\n");
+/// The report of a healthy server, with these fields of `INFO` and these settings replaced.
+pub fn report(n: u8, info: &str, settings: &[(&str, &str)]) -> NodeInfo {
+    let ids = format!("run_id:run{n}\r\nmaster_replid:data{n}\r\n");
     let all: BTreeMap<String, String> = SETTINGS
         .iter()
         .chain(settings)
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
         .collect();
-    let mut report = SelfReport::read(&format!("{INFO}{ours}{info}"), all);
+    let mut report = NodeInfo::parse(&format!("{INFO}{ids}{info}"), all);
     report.missing = Some(Vec::new());
-    report.places = BTreeSet::from([IpAddr::from([10, 0, 0, n])]);
-    report.user = "keeper".to_owned();
+    report.addresses = BTreeSet::from([IpAddr::from([10, 0, 0, n])]);
+    report.acl_user = "keeper".to_owned();
     report
 }
 
 /// A healthy node.
-pub fn node(n: u8) -> Examined {
+pub fn healthy_node(n: u8) -> NodeFacts {
     let host = format!("10.0.0.{n}");
-    Examined {
+    NodeFacts {
         view: NodeView {
             since: Some(NOW),
-            heard_at: Some(NOW),
+            last_reply_at: Some(NOW),
             ..testing::node(n)
         },
         host,
@@ -77,8 +77,8 @@ pub fn node(n: u8) -> Examined {
     }
 }
 
-/// A lock whose lease of this many milliseconds was renewed right now, with this much to spare.
-pub fn renewed(name: &str, lease_ms: u64, margin_ms: u64) -> Lock {
+/// A lock with a lease of `lease_ms` that was renewed at [`NOW`], `margin_ms` before it expired.
+pub fn renewed_lock(name: &str, lease_ms: u64, margin_ms: u64) -> Lock {
     Lock {
         id: LockId {
             group: "orders".to_owned(),
@@ -93,22 +93,22 @@ pub fn renewed(name: &str, lease_ms: u64, margin_ms: u64) -> Lock {
         owners: Vec::new(),
         lease: Lease::until(NOW.plus(Duration::from_millis(lease_ms)), NOW),
         acquired_at: NOW,
-        acquired_at_is: AcquiredAt::FirstSeen,
+        acquired_at_source: AcquiredAtSource::FirstSeen,
         observed_at: NOW,
         nodes: Vec::new(),
-        renewals: Renewals {
+        renewals: RenewalStats {
             count: 3,
-            smallest_margin_ms: Some(margin_ms),
+            min_margin_ms: Some(margin_ms),
             last_at: Some(NOW),
-            ..Renewals::none(Source::Feed)
+            ..RenewalStats::empty(RenewalSource::Feed)
         },
         holders: Vec::new(),
         evidence: Vec::new(),
-        unmeasured: None,
+        contention_unavailable_reason: None,
     }
 }
 
-/// The configuration of a production group of so many nodes.
+/// The configuration of a production group of `n` nodes.
 pub fn config(n: u8) -> GroupConfig {
     let url = |n: u8| RedisUrl::parse(&format!("redis://10.0.0.{n}:6379")).unwrap();
     GroupConfig {
@@ -118,37 +118,38 @@ pub fn config(n: u8) -> GroupConfig {
 }
 
 /// A healthy group.
-pub fn patient(config: &GroupConfig) -> Patient<'_> {
+pub fn healthy_group(config: &GroupConfig) -> GroupFacts<'_> {
     let count = u8::try_from(config.nodes.len()).unwrap();
-    Patient {
-        names_passed_over: 0,
+    GroupFacts {
+        skipped_names: 0,
         config,
         quorum: crate::domain::quorum::majority(config.nodes.len()),
-        nodes: (1..=count).map(node).collect(),
-        leases: Leases::default(),
+        nodes: (1..=count).map(healthy_node).collect(),
+        leases: LeaseStatistics::default(),
         now: NOW,
     }
 }
 
-/// What is found in a group of three after this change.
-pub fn found(change: impl Fn(&mut Patient<'_>)) -> Vec<(String, Severity)> {
-    found_in(&config(3), change)
+/// The findings in a group of three nodes after this change.
+pub fn findings_after(change: impl Fn(&mut GroupFacts<'_>)) -> Vec<(String, Severity)> {
+    findings_in(&config(3), change)
 }
 
-/// What is found in this group after this change.
-pub fn found_in(
+/// The findings in this group after this change.
+pub fn findings_in(
     config: &GroupConfig,
-    change: impl Fn(&mut Patient<'_>),
+    change: impl Fn(&mut GroupFacts<'_>),
 ) -> Vec<(String, Severity)> {
-    let mut patient = patient(config);
-    change(&mut patient);
-    let checkup = examine(&patient);
-    for finding in &checkup.findings {
-        for text in [&finding.what, &finding.why, &finding.fix] {
+    let mut facts = healthy_group(config);
+    change(&mut facts);
+    let diagnosis = diagnose(&facts);
+    for finding in &diagnosis.english_view().findings {
+        for text in [&finding.summary, &finding.impact, &finding.fix] {
             assert!(text.ends_with('.'), "a sentence: {text}");
         }
-        assert!(!finding.what.contains("No node"), "{finding:?}");
     }
-    let codes = checkup.findings.into_iter();
-    codes.map(|one| (one.code, one.severity)).collect()
+    let findings = diagnosis.findings.into_iter();
+    findings
+        .map(|one| (one.kind.code().to_owned(), one.severity))
+        .collect()
 }

@@ -1,63 +1,64 @@
-//! Every finding is reached by what it is about and by nothing else; a healthy group has none.
+//! Every finding has exactly one cause; a healthy group has no findings.
 
-use super::testing::{NOW, config, found, found_in, node, patient, report};
+use super::testing::{NOW, config, findings_after, findings_in, healthy_group, report};
 use super::*;
-use crate::domain::{FeedLevel, NodeState, Role};
+use crate::domain::reason::Reason;
+use crate::domain::{FeedLevel, NodeState, ReplicationRole};
 use crate::server::nodes::health::ClockStep;
-use crate::server::nodes::self_report::SelfReport;
+use crate::server::nodes::node_info::NodeInfo;
 
-/// What a node says in `INFO`.
-fn says(n: u8, info: &str) -> impl Fn(&mut Patient<'_>) {
-    move |patient| patient.nodes[usize::from(n) - 1].report = Ok(report(n, info, &[]))
+/// Replaces fields of a node's `INFO`.
+fn with_info(n: u8, info: &str) -> impl Fn(&mut GroupFacts<'_>) {
+    move |facts| facts.nodes[usize::from(n) - 1].report = Ok(report(n, info, &[]))
 }
 
-/// A setting of a node.
-fn has(n: u8, name: &str, value: &str) -> impl Fn(&mut Patient<'_>) {
-    move |patient| {
-        patient.nodes[usize::from(n) - 1].report = Ok(report(n, "", &[(name, value)]));
+/// Replaces a setting of a node.
+fn with_setting(n: u8, name: &str, value: &str) -> impl Fn(&mut GroupFacts<'_>) {
+    move |facts| {
+        facts.nodes[usize::from(n) - 1].report = Ok(report(n, "", &[(name, value)]));
     }
 }
 
 #[test]
 fn a_healthy_group_has_no_findings() {
-    assert_eq!(found(|_| {}), []);
-    assert_eq!(found_in(&config(5), |_| {}), []);
+    assert_eq!(findings_after(|_| {}), []);
+    assert_eq!(findings_in(&config(5), |_| {}), []);
 }
 
 #[test]
-fn what_servers_say_of_themselves_is_judged() {
+fn reports_of_nodes_lead_to_findings() {
     use Severity::{Error, Note, Warning};
-    type Change = Box<dyn Fn(&mut Patient<'_>)>;
+    type Change = Box<dyn Fn(&mut GroupFacts<'_>)>;
     let cases: Vec<(&str, Severity, Change)> = vec![
         (
-            "forgets-locks",
+            "no-persistence",
             Warning,
-            Box::new(has(1, "appendonly", "no")),
+            Box::new(with_setting(1, "appendonly", "no")),
         ),
         (
-            "loses-last-locks",
+            "fsync-not-always",
             Note,
-            Box::new(has(1, "appendfsync", "everysec")),
+            Box::new(with_setting(1, "appendfsync", "everysec")),
         ),
         (
-            "fsync-paused",
+            "fsync-off-during-rewrite",
             Warning,
-            Box::new(has(1, "no-appendfsync-on-rewrite", "yes")),
+            Box::new(with_setting(1, "no-appendfsync-on-rewrite", "yes")),
         ),
         (
-            "persistence-fails",
+            "persistence-failing",
             Error,
-            Box::new(says(1, "aof_last_write_status:err\r\n")),
+            Box::new(with_info(1, "aof_last_write_status:err\r\n")),
         ),
         (
             "slow-fork",
             Warning,
-            Box::new(says(1, "latest_fork_usec:900000\r\n")),
+            Box::new(with_info(1, "latest_fork_usec:900000\r\n")),
         ),
         (
-            "evicts-locks",
+            "eviction-enabled",
             Error,
-            Box::new(says(
+            Box::new(with_info(
                 1,
                 "maxmemory:4194304\r\nmaxmemory_policy:volatile-ttl\r\n",
             )),
@@ -65,102 +66,110 @@ fn what_servers_say_of_themselves_is_judged() {
         (
             "memory-nearly-full",
             Warning,
-            Box::new(says(1, "maxmemory:1200000\r\n")),
+            Box::new(with_info(1, "maxmemory:1200000\r\n")),
         ),
         (
             "memory-nearly-full",
             Error,
-            Box::new(says(1, "maxmemory:1048577\r\n")),
+            Box::new(with_info(1, "maxmemory:1048577\r\n")),
         ),
         (
-            "machine-nearly-full",
+            "host-memory-nearly-full",
             Warning,
-            Box::new(says(1, "total_system_memory:5000000\r\n")),
+            Box::new(with_info(1, "total_system_memory:5000000\r\n")),
         ),
         (
-            "readers-without-limit",
+            "output-buffer-unlimited",
             Warning,
-            Box::new(has(
+            Box::new(with_setting(
                 1,
                 "client-output-buffer-limit",
                 "normal 0 0 0 pubsub 0 0 0",
             )),
         ),
         (
-            "readers-cut-off",
+            "output-buffer-small",
             Note,
-            Box::new(has(1, "client-output-buffer-limit", "pubsub 4096 0 0")),
+            Box::new(with_setting(
+                1,
+                "client-output-buffer-limit",
+                "pubsub 4096 0 0",
+            )),
         ),
         (
-            "clients-nearly-all",
+            "maxclients-nearly-reached",
             Warning,
-            Box::new(says(1, "connected_clients:9000\r\n")),
+            Box::new(with_info(1, "connected_clients:9000\r\n")),
         ),
         (
-            "notifications-unused",
+            "unused-keyspace-notifications",
             Note,
-            Box::new(has(1, "notify-keyspace-events", "AKE")),
+            Box::new(with_setting(1, "notify-keyspace-events", "AKE")),
         ),
         (
-            "failover-forgets",
+            "failover-loses-locks",
             Warning,
-            Box::new(says(1, "connected_slaves:2\r\n")),
+            Box::new(with_info(1, "connected_slaves:2\r\n")),
         ),
-        ("same-server", Error, Box::new(says(1, "run_id:run2\r\n"))),
         (
-            "same-data",
+            "same-server",
             Error,
-            Box::new(says(1, "master_replid:data2\r\n")),
+            Box::new(with_info(1, "run_id:run2\r\n")),
+        ),
+        (
+            "same-dataset",
+            Error,
+            Box::new(with_info(1, "master_replid:data2\r\n")),
         ),
     ];
     for (code, severity, change) in cases {
-        assert_eq!(found(change), [(code.to_owned(), severity)]);
+        assert_eq!(findings_after(change), [(code.to_owned(), severity)]);
     }
 }
 
 #[test]
-fn what_is_seen_of_nodes_is_judged() {
+fn the_state_of_nodes_leads_to_findings() {
     use Severity::{Error, Note, Warning};
-    type Change = fn(&mut Patient<'_>);
+    type Change = fn(&mut GroupFacts<'_>);
     let cases: [(&[(&str, Severity)], Change); 11] = [
-        (&[("node-unreachable", Error)], |patient| {
-            patient.nodes[0].view.state = NodeState::Down;
+        (&[("node-unreachable", Error)], |facts| {
+            facts.nodes[0].view.state = NodeState::Down;
         }),
         (
             &[("no-quorum", Error), ("node-unreachable", Error)],
-            |patient| {
-                for node in &mut patient.nodes[..2] {
+            |facts| {
+                for node in &mut facts.nodes[..2] {
                     node.view.state = NodeState::Refused;
                 }
             },
         ),
-        (&[("slow-node", Warning)], |patient| {
-            patient.nodes[0].view.latency_ms = Some(126.0);
+        (&[("slow-node", Warning)], |facts| {
+            facts.nodes[0].view.latency_ms = Some(126.0);
         }),
-        (&[("changes-not-told", Note)], |patient| {
-            patient.nodes[0].view.feed = FeedLevel::Poll;
+        (&[("no-change-feed", Note)], |facts| {
+            facts.nodes[0].view.feed = FeedLevel::Poll;
         }),
-        (&[("old-version", Warning)], |patient| {
-            patient.nodes[0].view.version = Some("5.0.14".to_owned());
+        (&[("old-version", Warning)], |facts| {
+            facts.nodes[0].view.version = Some("5.0.14".to_owned());
         }),
-        (&[("replica", Error)], |patient| {
-            patient.nodes[0].view.role = Some(Role::Replica);
+        (&[("replica", Error)], |facts| {
+            facts.nodes[0].view.role = Some(ReplicationRole::Replica);
         }),
-        (&[("one-host", Warning)], |patient| {
-            patient.nodes[0].host = patient.nodes[2].host.clone();
+        (&[("same-host", Warning)], |facts| {
+            facts.nodes[0].host = facts.nodes[2].host.clone();
         }),
-        (&[("restart-hazard", Warning)], |patient| {
-            let view = &mut patient.nodes[0].view;
-            (view.hazard_until, view.votes) = (Some(NOW), false);
+        (&[("restart-hazard", Warning)], |facts| {
+            let view = &mut facts.nodes[0].view;
+            (view.hazard_until, view.quorum_eligible) = (Some(NOW), false);
         }),
-        (&[("restart-hazard", Error)], |patient| {
-            patient.nodes[0].view.hazard_until = Some(NOW);
+        (&[("restart-hazard", Error)], |facts| {
+            facts.nodes[0].view.hazard_until = Some(NOW);
         }),
-        (&[("clock-differs", Warning)], |patient| {
-            patient.nodes[0].view.clock_skew_ms = Some(-5_000);
+        (&[("clock-skew", Warning)], |facts| {
+            facts.nodes[0].view.clock_skew_ms = Some(-5_000);
         }),
-        (&[("console-clock-differs", Warning)], |patient| {
-            for (n, node) in patient.nodes.iter_mut().enumerate() {
+        (&[("console-clock-skew", Warning)], |facts| {
+            for (n, node) in facts.nodes.iter_mut().enumerate() {
                 node.view.clock_skew_ms = Some(5_000 + i64::try_from(n).unwrap());
             }
         }),
@@ -170,15 +179,15 @@ fn what_is_seen_of_nodes_is_judged() {
             .iter()
             .map(|(code, severity)| ((*code).to_owned(), *severity))
             .collect();
-        assert_eq!(found(change), expected);
+        assert_eq!(findings_after(change), expected);
     }
 }
 
 #[test]
-fn a_clock_that_a_slow_round_trip_blurs_is_not_blamed() {
+fn clock_skew_within_the_measurement_error_is_not_reported() {
     let skewed = |latency_ms: f64| {
-        found(move |patient| {
-            let view = &mut patient.nodes[0].view;
+        findings_after(move |facts| {
+            let view = &mut facts.nodes[0].view;
             (view.clock_skew_ms, view.latency_ms) = (Some(1_020), Some(latency_ms));
         })
     };
@@ -186,9 +195,9 @@ fn a_clock_that_a_slow_round_trip_blurs_is_not_blamed() {
     assert_eq!(skewed(80.0), []);
 }
 
-fn stepped(steps: &[(i64, i64)]) -> Vec<(String, Severity)> {
-    found(|patient| {
-        for (node, (ago_ms, by_ms)) in patient.nodes.iter_mut().zip(steps) {
+fn findings_after_steps(steps: &[(i64, i64)]) -> Vec<(String, Severity)> {
+    findings_after(|facts| {
+        for (node, (ago_ms, by_ms)) in facts.nodes.iter_mut().zip(steps) {
             if let Ok(report) = &mut node.report {
                 report.clock_step = Some(ClockStep {
                     at: NOW.plus_millis(-ago_ms),
@@ -200,28 +209,34 @@ fn stepped(steps: &[(i64, i64)]) -> Vec<(String, Severity)> {
 }
 
 #[test]
-fn a_step_of_one_clock_is_told_from_a_step_of_ours() {
-    let is = |code: &str, severity| vec![(code.to_owned(), severity)];
+fn a_step_of_one_clock_is_distinguished_from_a_step_of_the_console_clock() {
+    let finding = |code: &str, severity| vec![(code.to_owned(), severity)];
     let hour = 3_600_000;
     for (steps, expected) in [
-        (&[(1_000, 30_000)][..], is("clock-stepped", Severity::Error)),
-        (&[(1_000, -30_000)], is("clock-stepped", Severity::Warning)),
+        (
+            &[(1_000, 30_000)][..],
+            finding("clock-jump", Severity::Error),
+        ),
+        (
+            &[(1_000, -30_000)],
+            finding("clock-jump", Severity::Warning),
+        ),
         (&[(2 * hour, 30_000)], Vec::new()),
         (
             &[(1_000, -5_000), (1_200, -5_001), (900, -4_999)],
-            is("console-clock-stepped", Severity::Note),
+            finding("console-clock-jump", Severity::Note),
         ),
         (
             &[(1_000, 5_000), (60_000, 5_000), (900, 5_000)],
-            is("clock-stepped", Severity::Error),
+            finding("clock-jump", Severity::Error),
         ),
     ] {
-        assert_eq!(stepped(steps), expected, "{steps:?}");
+        assert_eq!(findings_after_steps(steps), expected, "{steps:?}");
     }
 }
 
 #[test]
-fn what_the_configuration_says_is_judged() {
+fn the_number_of_nodes_leads_to_findings() {
     use Severity::{Note, Warning};
     for (nodes, expected) in [
         (1, &[("single-server", Note)][..]),
@@ -233,21 +248,30 @@ fn what_the_configuration_says_is_judged() {
             .iter()
             .map(|(code, severity)| ((*code).to_owned(), *severity))
             .collect();
-        assert_eq!(found_in(&config(nodes), |_| {}), expected, "{nodes} nodes");
+        assert_eq!(
+            findings_in(&config(nodes), |_| {}),
+            expected,
+            "{nodes} nodes"
+        );
     }
 }
 
 #[test]
-fn forgetting_is_worst_where_nobody_waits_after_a_restart() {
+fn lost_locks_are_most_severe_without_delayed_restart() {
     let severity = |kind: u8, delayed_restart: bool, fsync: &'static str| {
         let mut config = config(kind);
         config.locking.delayed_restart = delayed_restart;
-        let found = found_in(&config, |patient| match fsync {
-            "off" => has(1, "appendonly", "no")(patient),
-            often => has(1, "appendfsync", often)(patient),
+        let found = findings_in(&config, |facts| match fsync {
+            "off" => with_setting(1, "appendonly", "no")(facts),
+            policy => with_setting(1, "appendfsync", policy)(facts),
         });
-        let of_it = |(code, _): &&(String, Severity)| code.ends_with("-locks");
-        found.iter().find(of_it).map(|(_, severity)| *severity)
+        let is_about_persistence = |(code, _): &&(String, Severity)| {
+            matches!(code.as_str(), "no-persistence" | "fsync-not-always")
+        };
+        found
+            .iter()
+            .find(is_about_persistence)
+            .map(|(_, severity)| *severity)
     };
     use Severity::{Error, Note, Warning};
     for (nodes, delayed_restart, fsync, expected) in [
@@ -266,18 +290,18 @@ fn forgetting_is_worst_where_nobody_waits_after_a_restart() {
 }
 
 #[test]
-fn servers_on_one_host_are_found_by_name_by_address_and_by_being_this_machine() {
+fn nodes_on_one_host_are_detected_by_name_by_address_and_by_loopback() {
     let at = |hosts: [(&str, [u8; 4]); 2]| {
-        found(move |patient| {
-            for (node, (host, place)) in patient.nodes.iter_mut().zip(hosts) {
+        findings_after(move |facts| {
+            for (node, (host, place)) in facts.nodes.iter_mut().zip(hosts) {
                 host.clone_into(&mut node.host);
                 if let Ok(report) = &mut node.report {
-                    report.places = [place.into()].into();
+                    report.addresses = [place.into()].into();
                 }
             }
         })
     };
-    let one_host = [("one-host".to_owned(), Severity::Warning)];
+    let one_host = [("same-host".to_owned(), Severity::Warning)];
     assert_eq!(
         at([("db1", [10, 0, 0, 9]), ("db1", [10, 0, 0, 9])]),
         one_host
@@ -294,32 +318,30 @@ fn servers_on_one_host_are_found_by_name_by_address_and_by_being_this_machine() 
 }
 
 #[test]
-fn a_node_that_tells_nothing_is_not_judged_and_said_to_be_unchecked() {
+fn a_node_without_a_report_has_no_findings_and_is_listed_as_unchecked() {
     let config = config(3);
-    let mut patient = patient(&config);
-    let mut silent = SelfReport::default();
+    let mut facts = healthy_group(&config);
+    let mut silent = NodeInfo::default();
     silent.missing = Some(Vec::new());
-    patient.nodes[0].report = Ok(silent);
-    patient.nodes[1].report = Err("no answer within 500 ms".to_owned());
-    let checkup = examine(&patient);
+    facts.nodes[0].report = Ok(silent);
+    facts.nodes[1].report = Err(Reason::NoReply { timeout_ms: 500 });
+    let checkup = diagnose(&facts);
     assert_eq!(checkup.findings, []);
-    let told: Vec<_> = checkup
+    let unchecked: Vec<_> = checkup
         .unchecked
         .iter()
-        .map(|one| (one.node.as_str(), one.why.split(' ').next().unwrap()))
+        .map(|one| (one.node.as_str(), &one.unavailable))
         .collect();
-    assert_eq!(told, [("a", "INFO"), ("a", "CONFIG"), ("b", "no")]);
-}
-
-#[test]
-fn sentences_count_their_nodes() {
-    let seen: Vec<Examined> = (1..=3).map(node).collect();
-    let of = |n: usize| {
-        let some: Vec<_> = seen[..n].iter().map(|node| (node, String::new())).collect();
-        nodes_are(&some)
-    };
+    let user = String::new();
     assert_eq!(
-        [of(1), of(2), of(3)],
-        ["Node a is", "Nodes a and b are", "Nodes a, b and c are"]
+        unchecked,
+        [
+            ("a", &UnavailableData::ServerInfo { user }),
+            ("a", &UnavailableData::Config),
+            (
+                "b",
+                &UnavailableData::All(Reason::NoReply { timeout_ms: 500 })
+            ),
+        ]
     );
 }

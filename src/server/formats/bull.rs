@@ -1,4 +1,4 @@
-//! `BullMQ` and Bull (npm): a worker's hold on a job.
+//! `BullMQ` and Bull (npm): the lock of a worker on a job.
 //!
 //! ```text
 //! SET bull:mail:7:lock  6a379ae6-…-fe05:0  PX 30000      BullMQ: the worker's UUID and a count
@@ -6,25 +6,26 @@
 //! HGETALL bull:mail:7                                    the job
 //! ```
 //!
-//! The job beside it makes it one. Renewed every 15 s. Releasing it hands the job to another worker while the first still
-//! runs it. Source: `moveToActive`, `extendLock-2.lua` (`BullMQ`), `lib/commands/takeLock` (Bull).
+//! The key of the job must exist. Workers renew every 15 s. A release assigns the job to another
+//! worker while the first one still runs it. Source: `moveToActive`, `extendLock-2.lua` (`BullMQ`),
+//! `lib/commands/takeLock` (Bull).
 
-use super::{Hint, Recognised, has_ttl, shapes, text};
+use super::{DetectedLock, NameHint, has_ttl, shapes, string_value};
 use crate::domain::{Format, LockKey};
-use crate::server::sighting::{Sighting, Value};
+use crate::server::key_state::{KeyState, RedisValue};
 
-/// Recognises a worker's token beside a job.
-pub fn recognise(sighting: &Sighting, _hint: Hint) -> Option<Recognised> {
-    let job = sighting.key.as_bytes().strip_suffix(b":lock")?;
-    let value = text(sighting).filter(|_| has_ttl(sighting))?;
-    let beside = sighting.companion(&LockKey::new(job))?;
-    let is_job = match &beside.value {
-        Value::Hash(_) | Value::TooLarge => true,
-        Value::Text(_)
-        | Value::Set(_)
-        | Value::SortedSet(_)
-        | Value::List(_)
-        | Value::Other { .. } => false,
+/// Detects the token of a worker if the key of the job exists.
+pub fn detect(state: &KeyState, _hint: NameHint) -> Option<DetectedLock> {
+    let job = state.key.as_bytes().strip_suffix(b":lock")?;
+    let value = string_value(state).filter(|_| has_ttl(state))?;
+    let job = state.companion(&LockKey::new(job))?;
+    let is_job = match &job.value {
+        RedisValue::Hash(_) | RedisValue::TooLarge => true,
+        RedisValue::Text(_)
+        | RedisValue::Set(_)
+        | RedisValue::SortedSet(_)
+        | RedisValue::List(_)
+        | RedisValue::Other { .. } => false,
     };
     let (worker, count) = value.split_at_checked(36)?;
     if !is_job || !shapes::is_uuid(worker) {
@@ -37,11 +38,11 @@ pub fn recognise(sighting: &Sighting, _hint: Hint) -> Option<Recognised> {
         }
         _ => return None,
     };
-    // The first eight digits tell workers apart; the rest is what makes the token one.
+    // Eight digits identify the worker. The rest of the token is secret.
     let worker = std::str::from_utf8(&worker[..8]).ok()?;
-    Some(Recognised::by_value(
+    Some(DetectedLock::from_value(
         format,
-        sighting,
+        state,
         value,
         Some(format!("worker {worker}")),
     ))
@@ -49,42 +50,50 @@ pub fn recognise(sighting: &Sighting, _hint: Hint) -> Option<Recognised> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{string, told};
+    use super::super::testing::{describe, string};
     use super::*;
     use crate::domain::Confidence;
 
     const WORKER: &str = "6a379ae6-0f5c-4a3c-9d0e-3f0c51c0fe05";
 
-    fn job(value: &str) -> Sighting {
-        let data = Value::Hash(vec![(b"name".to_vec(), b"mail".to_vec())]);
-        string("bull:mail:7:lock", value, 30_000).beside("bull:mail:7", data)
+    fn job(value: &str) -> KeyState {
+        let data = RedisValue::Hash(vec![(b"name".to_vec(), b"mail".to_vec())]);
+        string("bull:mail:7:lock", value, 30_000).with_companion("bull:mail:7", data)
     }
 
     #[test]
-    fn a_token_beside_a_job_names_the_worker() {
+    fn the_token_of_a_job_has_a_label_with_the_worker() {
         let label = Some("worker 6a379ae6".to_owned());
         assert_eq!(
-            told(&job(&format!("{WORKER}:0"))),
+            describe(&job(&format!("{WORKER}:0"))),
             Some((Format::Bullmq, Confidence::Sure, label.clone()))
         );
         assert_eq!(
-            told(&job(WORKER)),
+            describe(&job(WORKER)),
             Some((Format::Bull, Confidence::Sure, label.clone()))
         );
-        let large = string("mail:7:lock", WORKER, 30_000).beside("mail:7", Value::TooLarge);
-        assert_eq!(told(&large), Some((Format::Bull, Confidence::Sure, label)));
+        let large =
+            string("mail:7:lock", WORKER, 30_000).with_companion("mail:7", RedisValue::TooLarge);
+        assert_eq!(
+            describe(&large),
+            Some((Format::Bull, Confidence::Sure, label))
+        );
     }
 
     #[test]
-    fn without_a_job_or_with_another_token_it_is_any_lock() {
-        for seen in [
+    fn without_a_job_or_with_another_token_it_is_a_plain_lock() {
+        for detected in [
             string("bull:mail:7:lock", WORKER, 30_000),
             string("bull:mail:7:lock", WORKER, 30_000)
-                .beside("bull:mail:7", Value::Text(b"1".to_vec())),
+                .with_companion("bull:mail:7", RedisValue::Text(b"1".to_vec())),
             job("token-of-my-own"),
             job(&format!("{WORKER}:x")),
         ] {
-            assert_eq!(told(&seen).unwrap().0, Format::Plain, "{seen:?}");
+            assert_eq!(
+                describe(&detected).unwrap().0,
+                Format::Plain,
+                "{detected:?}"
+            );
         }
     }
 }

@@ -1,82 +1,89 @@
-//! Keys that belong to a lock and are none themselves: queues, latches, counters, signals. They are never listed alone.
+//! Companion keys: queues, latches, counters and signals that belong to a lock. They are not listed
+//! as locks.
 //!
-//! | companion | of |
+//! | companion key | lock |
 //! |---|---|
-//! | `redisson_lock_queue:{a}`, `redisson_lock_timeout:{a}`, `redisson_lock_token:{a}` | `a`: a fair lock's queue, a fenced one's counter |
-//! | `redisson_unlock_latch:{a}:<id>`, `{a}:<uuid>:<thread>:rwlock_timeout:<n>` | `a`: an unlock in progress, a reader's lease |
-//! | `lock-signal:a` | `lock:a` of python-redis-lock: somebody was just woken |
+//! | `redisson_lock_queue:{a}`, `redisson_lock_timeout:{a}`, `redisson_lock_token:{a}` | `a`: the queue of a fair lock, the counter of a fenced lock |
+//! | `redisson_unlock_latch:{a}:<id>`, `{a}:<uuid>:<thread>:rwlock_timeout:<n>` | `a`: an unlock in progress, the lease of a reader |
+//! | `lock-signal:a` | `lock:a` of python-redis-lock: a waiter was notified |
 //! | `uniquejobs:<digest>`, `…:QUEUED`, `…:PRIMED`, `…:INFO` | `uniquejobs:<digest>:LOCKED` |
 //! | `…:EXISTS`, `…:AVAILABLE`, `…:VERSION`, `…:release_locks` | `…:GRABBED` of redis-semaphore (Ruby) |
 //!
-//! Redisson puts a name in braces unless it has some: `a` and `{a}` share their companions' names, and `a` is the commoner.
+//! Redisson adds braces to a name that has none, so that all keys are in one cluster slot. The
+//! locks `a` and `{a}` therefore share companion keys; they are attributed to `a`.
 
 use super::{madelson, redisson_owner, shapes};
 use crate::domain::LockKey;
-use crate::server::sighting::{Sighting, Value};
+use crate::server::key_state::{KeyState, RedisValue};
 
-/// How the names of a fair lock's queue begin.
-pub const QUEUE: &[u8] = b"redisson_lock_queue:";
-/// How the names of a fair lock's deadlines begin.
-pub const TIMEOUTS: &[u8] = b"redisson_lock_timeout:";
-/// How the names of a fenced lock's counters begin.
-pub const TOKEN: &[u8] = b"redisson_lock_token:";
-const LATCH: &[u8] = b"redisson_unlock_latch:";
-const SIGNAL: &[u8] = b"lock-signal:";
-const DIGESTS: &[u8] = b"uniquejobs:";
+/// The prefix of a fair lock's queue.
+pub const QUEUE_PREFIX: &[u8] = b"redisson_lock_queue:";
+/// The prefix of a fair lock's deadlines.
+pub const TIMEOUTS_PREFIX: &[u8] = b"redisson_lock_timeout:";
+/// The prefix of a fenced lock's counter.
+pub const TOKEN_PREFIX: &[u8] = b"redisson_lock_token:";
+const LATCH_PREFIX: &[u8] = b"redisson_unlock_latch:";
+const SIGNAL_PREFIX: &[u8] = b"lock-signal:";
+const DIGEST_PREFIX: &[u8] = b"uniquejobs:";
 
-/// What stands beside a lock and is needed to tell or show it: the names to be read. Pure, and cheap for all others.
-pub fn companions_of(sighting: &Sighting) -> Vec<LockKey> {
-    let name = &sighting.key;
+/// The companion keys that must be read to detect or show the lock; empty for most keys.
+pub fn companion_keys(state: &KeyState) -> Vec<LockKey> {
+    let name = &state.key;
     let key = name.as_bytes();
-    match &sighting.value {
-        Value::Hash(fields) => match fields.first() {
-            Some((field, _)) if redisson_owner::is_owner(field) => [QUEUE, TIMEOUTS, TOKEN]
-                .map(|prefix| beside(prefix, name))
-                .to_vec(),
+    match &state.value {
+        RedisValue::Hash(fields) => match fields.first() {
+            Some((field, _)) if redisson_owner::is_owner(field) => {
+                [QUEUE_PREFIX, TIMEOUTS_PREFIX, TOKEN_PREFIX]
+                    .map(|prefix| companion_key(prefix, name))
+                    .to_vec()
+            }
             Some(_) | None => sibling(key, b":GRABBED", b":EXISTS"),
         },
-        Value::Text(value) if key == b"lock" && shapes::is_uuid(value) => {
+        RedisValue::Text(value) if key == b"lock" && shapes::is_uuid(value) => {
             vec![LockKey::from("jobs")]
         }
-        // A job's data: only that it is there matters.
-        Value::Text(value) if shapes::is_uuid(value.get(..36).unwrap_or_default()) => {
+        // The data of a job. Only its existence matters.
+        RedisValue::Text(value) if shapes::is_uuid(value.get(..36).unwrap_or_default()) => {
             sibling(key, b":lock", b"")
         }
-        Value::Set(_) => sibling(key, madelson::READERS, madelson::WRITER),
-        Value::SortedSet(_) => permits(key)
+        RedisValue::Set(_) => sibling(key, madelson::READERS_SUFFIX, madelson::WRITER_SUFFIX),
+        RedisValue::SortedSet(_) => permit_semaphore(key)
             .map(|name| vec![LockKey::new(name)])
             .unwrap_or_default(),
-        Value::Text(_) | Value::List(_) | Value::TooLarge | Value::Other { .. } => Vec::new(),
+        RedisValue::Text(_)
+        | RedisValue::List(_)
+        | RedisValue::TooLarge
+        | RedisValue::Other { .. } => Vec::new(),
     }
 }
 
-/// The lock that a companion belongs to, by name alone; nothing where the key is no companion.
-pub fn parent_of(name: &[u8]) -> Option<LockKey> {
+/// The lock of a companion key, by its name; `None` if the key is not a companion key.
+pub fn parent_lock(name: &[u8]) -> Option<LockKey> {
     parent(name).map(LockKey::new)
 }
 
-/// Whether the name is a companion's.
-pub fn is_one(name: &[u8]) -> bool {
+/// Whether a key with this name is a companion key.
+pub fn is_companion(name: &[u8]) -> bool {
     parent(name).is_some()
 }
 
 fn parent(name: &[u8]) -> Option<Vec<u8>> {
-    for prefix in [QUEUE, TIMEOUTS, TOKEN] {
+    for prefix in [QUEUE_PREFIX, TIMEOUTS_PREFIX, TOKEN_PREFIX] {
         if let Some(rest) = name.strip_prefix(prefix) {
             return Some(without_braces(rest).to_vec());
         }
     }
-    if let Some(rest) = name.strip_prefix(LATCH) {
+    if let Some(rest) = name.strip_prefix(LATCH_PREFIX) {
         let id = rest.iter().rposition(|&byte| byte == b':')?;
         return Some(without_braces(&rest[..id]).to_vec());
     }
-    if let Some(rest) = name.strip_prefix(SIGNAL) {
+    if let Some(rest) = name.strip_prefix(SIGNAL_PREFIX) {
         return Some([b"lock:", rest].concat());
     }
-    if let Some(lock) = reader(name) {
+    if let Some(lock) = reader_lock(name) {
         return Some(without_braces(lock).to_vec());
     }
-    if let Some(lock) = digest(name) {
+    if let Some(lock) = digest_base(name) {
         return Some([lock, b":LOCKED"].concat());
     }
     let token_pool = [":EXISTS", ":AVAILABLE", ":VERSION", ":release_locks"];
@@ -86,8 +93,9 @@ fn parent(name: &[u8]) -> Option<Vec<u8>> {
         .map(|pool| [pool, b":GRABBED"].concat())
 }
 
-/// Redisson's name for what stands beside `name`: it puts it in braces, so that both are on one server of a cluster.
-pub fn beside(prefix: &[u8], name: &LockKey) -> LockKey {
+/// Redisson's name of a companion key of `name`. Redisson adds braces, so that both keys are in the
+/// same cluster slot.
+pub fn companion_key(prefix: &[u8], name: &LockKey) -> LockKey {
     let name = name.as_bytes();
     let (open, close): (&[u8], &[u8]) = if name.contains(&b'{') {
         (b"", b"")
@@ -97,14 +105,14 @@ pub fn beside(prefix: &[u8], name: &LockKey) -> LockKey {
     LockKey::new([prefix, open, name, close].concat())
 }
 
-/// The name of which `{name}:timeout` are the permits; nothing for other names.
-pub fn permits(key: &[u8]) -> Option<&[u8]> {
+/// The name of the semaphore whose permits are stored in `{name}:timeout`.
+pub fn permit_semaphore(key: &[u8]) -> Option<&[u8]> {
     let name = key.strip_suffix(b":timeout")?;
     name.contains(&b'{').then(|| without_braces(name))
 }
 
-/// The semaphore of Redisson's whose waiters listen to this channel; nothing for other channels.
-pub fn semaphore_of(channel: &[u8]) -> Option<LockKey> {
+/// The Redisson semaphore whose waiters subscribe to this channel.
+pub fn semaphore_for_channel(channel: &[u8]) -> Option<LockKey> {
     let name = channel.strip_prefix(b"redisson_sc:")?;
     Some(LockKey::new(without_braces(name)))
 }
@@ -123,9 +131,9 @@ fn sibling(key: &[u8], from: &[u8], to: &[u8]) -> Vec<LockKey> {
 }
 
 /// `{a}:<uuid>:<thread>:rwlock_timeout:<n>`: the part before the reader.
-fn reader(name: &[u8]) -> Option<&[u8]> {
+fn reader_lock(name: &[u8]) -> Option<&[u8]> {
     const MARK: &[u8] = b":rwlock_timeout:";
-    // Asked of every key there is.
+    // Called for every key of a scan, so the cheapest check comes first.
     if !name.last().is_some_and(u8::is_ascii_digit) {
         return None;
     }
@@ -135,28 +143,29 @@ fn reader(name: &[u8]) -> Option<&[u8]> {
     (name[lock] == b':' && shapes::is_uuid(&name[lock + 1..thread])).then(|| &name[..lock])
 }
 
-/// `uniquejobs:<digest>` with or without `:RUN` and one of the endings: the part before the ending.
-fn digest(name: &[u8]) -> Option<&[u8]> {
-    let rest = name.strip_prefix(DIGESTS)?;
+/// `uniquejobs:<digest>`, optionally with `:RUN`, and an optional suffix: the part before the
+/// suffix.
+fn digest_base(name: &[u8]) -> Option<&[u8]> {
+    let rest = name.strip_prefix(DIGEST_PREFIX)?;
     let base = [&b":QUEUED"[..], b":PRIMED", b":INFO"]
         .iter()
-        .find_map(|ending| rest.strip_suffix(*ending))
+        .find_map(|suffix| rest.strip_suffix(*suffix))
         .unwrap_or(rest);
     let digest = base.strip_suffix(b":RUN").unwrap_or(base);
     (shapes::is_hex(digest, 32) || shapes::is_hex(digest, 64))
-        .then(|| &name[..DIGESTS.len() + base.len()])
+        .then(|| &name[..DIGEST_PREFIX.len() + base.len()])
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{hash, members, seen, string};
+    use super::super::testing::{hash, key_state, members, string};
     use super::*;
 
     const OWNER: &str = "6d1f0c3e-6a37-4ae6-9d0e-0f5c4a3cfe05:87";
 
     #[test]
-    fn a_companion_names_its_lock() {
-        let of = |name: &str| parent_of(name.as_bytes()).map(|lock| lock.text().into_owned());
+    fn a_companion_key_has_a_parent_lock() {
+        let of = |name: &str| parent_lock(name.as_bytes()).map(|lock| lock.text().into_owned());
         for (companion, lock) in [
             ("redisson_lock_queue:{order:42}", "order:42"),
             ("redisson_lock_timeout:{order:42}", "order:42"),
@@ -193,7 +202,7 @@ mod tests {
             ("SEMAPHORE:gpu:release_locks", "SEMAPHORE:gpu:GRABBED"),
         ] {
             assert_eq!(of(companion).as_deref(), Some(lock), "{companion}");
-            assert!(is_one(companion.as_bytes()), "{companion}");
+            assert!(is_companion(companion.as_bytes()), "{companion}");
         }
         for name in [
             "",
@@ -207,14 +216,14 @@ mod tests {
             "{order:42}:timeout",
         ] {
             assert_eq!(of(name), None, "{name}");
-            assert!(!is_one(name.as_bytes()), "{name}");
+            assert!(!is_companion(name.as_bytes()), "{name}");
         }
     }
 
     #[test]
-    fn only_what_has_companions_is_asked_for_them() {
-        let of = |sighting: &Sighting| -> Vec<String> {
-            let names = companions_of(sighting);
+    fn only_formats_with_companion_keys_have_them() {
+        let of = |state: &KeyState| -> Vec<String> {
+            let names = companion_keys(state);
             names.iter().map(|name| name.text().into_owned()).collect()
         };
         assert_eq!(
@@ -230,13 +239,17 @@ mod tests {
             ["bull:mail:7"]
         );
         assert_eq!(
-            of(&seen("a.readers", Value::Set(members(&["x"])), 1_000)),
+            of(&key_state(
+                "a.readers",
+                RedisValue::Set(members(&["x"])),
+                1_000
+            )),
             ["a.writer"]
         );
         assert_eq!(
-            of(&seen(
+            of(&key_state(
                 "{gpu}:timeout",
-                Value::SortedSet(vec![(vec![0; 16], 1.0)]),
+                RedisValue::SortedSet(vec![(vec![0; 16], 1.0)]),
                 None
             )),
             ["gpu"]

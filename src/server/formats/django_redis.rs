@@ -4,16 +4,16 @@
 //! SET :1:dlock  88a4914ee51011f19df302fc00000001  NX        no prefix and version 1, unless the settings say otherwise
 //! ```
 //!
-//! Without a prefix the name begins with a colon, as nobody else's does. With one, `orders:1:lock` may as well be anybody's.
-//! Source: `django_redis/client/default.py`.
+//! Without a prefix the name starts with a colon, which is distinctive. With a prefix, a name like
+//! `orders:1:lock` can also have another origin. Source: `django_redis/client/default.py`.
 
-use super::{Hint, Recognised, redis_py};
+use super::{DetectedLock, NameHint, redis_py};
 use crate::domain::{Confidence, Format};
-use crate::server::sighting::Sighting;
+use crate::server::key_state::KeyState;
 
-/// Recognises redis-py's token under such a name.
-pub fn recognise(sighting: &Sighting, hint: Hint) -> Option<Recognised> {
-    let mut parts = sighting.key.as_bytes().splitn(3, |&byte| byte == b':');
+/// Detects redis-py's token under such a name.
+pub fn detect(state: &KeyState, name_hint: NameHint) -> Option<DetectedLock> {
+    let mut parts = state.key.as_bytes().splitn(3, |&byte| byte == b':');
     let (prefix, version, name) = (parts.next()?, parts.next()?, parts.next()?);
     let is_number = !version.is_empty() && version.iter().all(u8::is_ascii_digit);
     let confidence = match prefix {
@@ -21,22 +21,25 @@ pub fn recognise(sighting: &Sighting, hint: Hint) -> Option<Recognised> {
         _ if version == b"1" => Confidence::Likely,
         _ => return None,
     };
-    let lock = redis_py::recognise(sighting, hint).filter(|_| !name.is_empty())?;
-    Some(lock.of_format(Format::DjangoRedis).with(confidence))
+    let lock = redis_py::detect(state, name_hint).filter(|_| !name.is_empty())?;
+    Some(
+        lock.with_format(Format::DjangoRedis)
+            .with_confidence(confidence),
+    )
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{string, told};
+    use super::super::testing::{describe, string};
     use super::*;
 
     /// Written by django-redis 7.0.0 on redis-py 8.1.0.
     const TOKEN: &str = "88a4914ee51011f19df302fc00000001";
 
     #[test]
-    fn the_name_tells_it_from_redis_py() {
+    fn the_name_distinguishes_it_from_redis_py() {
         let format = |key: &str| {
-            let (format, confidence, label) = told(&string(key, TOKEN, None)).unwrap();
+            let (format, confidence, label) = describe(&string(key, TOKEN, None)).unwrap();
             assert_eq!(label.as_deref(), Some("02:fc:00:00:00:01"));
             (format, confidence)
         };

@@ -1,48 +1,54 @@
-//! `SETNX key <expiry time>`: the lock of the years before `SET NX PX`, still written by jedis-lock, `ServiceStack` and
-//! redis-objects.
+//! `SETNX key <expiry time>`: the locking pattern from before `SET NX PX` existed, still used by
+//! jedis-lock, `ServiceStack` and redis-objects.
 //!
 //! ```text
 //! SETNX lock:import  1795200545.25         seconds, with or without a fraction; the key has no TTL
 //! SETNX lock:import  1795200545250         or milliseconds
 //! ```
 //!
-//! The value is the lease. Once it is past, the lock may be taken over (`GETSET`), but it is not gone; operators want to
-//! see it either way. A number *with* a TTL is a rate limiter or a heartbeat.
+//! The value is the expiry. After it another client may take over the lock (`GETSET`), but the key
+//! still exists and is shown as an overdue lock. A number *with* a TTL is a rate limiter or a
+//! heartbeat.
 
-use super::{Hint, Recognised, has_ttl, text};
+use super::{DetectedLock, NameHint, has_ttl, string_value};
 use crate::domain::{Confidence, Format, Lease, Timestamp};
-use crate::server::sighting::Sighting;
+use crate::server::key_state::KeyState;
 
 const YEAR_MS: i64 = 366 * 24 * 60 * 60 * 1000;
 
-/// Recognises a moment without TTL: past or up to a year ahead under a lock-like name, only ahead where the operator's
-/// pattern is the only hint (a moment in the past is more likely a "last run").
-pub fn recognise(sighting: &Sighting, hint: Hint) -> Option<Recognised> {
-    let value = text(sighting).filter(|_| !has_ttl(sighting))?;
-    let until = moment(value)?;
-    let ahead = until.millis_since(sighting.seen_at);
-    let is_lease =
-        ahead <= YEAR_MS && (hint.lock_like_name || (hint.named_by_operator && ahead > 0));
-    is_lease.then(|| Recognised {
-        lease: Lease::until(until, sighting.seen_at),
-        ..Recognised::by_value(Format::LegacyTimestamp, sighting, value, None)
-            .with(Confidence::Likely)
+/// Detects a timestamp without a TTL.
+///
+/// Under a lock-like name it may be in the past or up to a year
+/// ahead. If only a configured pattern matches, it must be in the future, because a past timestamp
+/// is more likely the time of a last run.
+pub fn detect(state: &KeyState, name_hint: NameHint) -> Option<DetectedLock> {
+    let value = string_value(state).filter(|_| !has_ttl(state))?;
+    let until = parse_timestamp(value)?;
+    let ahead = until.millis_since(state.read_at);
+    let is_lease = ahead <= YEAR_MS
+        && (name_hint.is_lock_like || (name_hint.matches_explicit_keys && ahead > 0));
+    is_lease.then(|| DetectedLock {
+        lease: Lease::until(until, state.read_at),
+        ..DetectedLock::from_value(Format::LegacyTimestamp, state, value, None)
+            .with_confidence(Confidence::Likely)
     })
 }
 
-/// The moment that ten digits of seconds, perhaps with a fraction, or thirteen digits of milliseconds name.
-fn moment(value: &[u8]) -> Option<Timestamp> {
+/// Parses seconds (ten digits with an optional fraction) or milliseconds (thirteen digits).
+fn parse_timestamp(value: &[u8]) -> Option<Timestamp> {
     let text = std::str::from_utf8(value).ok()?;
-    let (whole, fraction) = text
+    let (complete, fraction) = text
         .split_once('.')
-        .map_or((text, None), |(whole, fraction)| (whole, Some(fraction)));
+        .map_or((text, None), |(complete, fraction)| {
+            (complete, Some(fraction))
+        });
     let are_digits =
         |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    if !are_digits(whole) || whole.starts_with('0') || !fraction.is_none_or(are_digits) {
+    if !are_digits(complete) || complete.starts_with('0') || !fraction.is_none_or(are_digits) {
         return None;
     }
-    let number: i64 = whole.parse().ok()?;
-    match (whole.len(), fraction) {
+    let number: i64 = complete.parse().ok()?;
+    match (complete.len(), fraction) {
         (10, _) => {
             let millis: String = fraction
                 .unwrap_or_default()
@@ -65,8 +71,8 @@ mod tests {
     use super::*;
     use crate::server::formats;
 
-    fn lease(key: &str, value: &str, named_by_operator: bool) -> Option<Lease> {
-        let lock = formats::recognise(&string(key, value, None), named_by_operator)?;
+    fn lease(key: &str, value: &str, matches_explicit_keys: bool) -> Option<Lease> {
+        let lock = formats::detect(&string(key, value, None), matches_explicit_keys)?;
         assert_eq!(
             (lock.format, lock.owners[0].owner.label.clone()),
             (Format::LegacyTimestamp, None)
@@ -96,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_past_its_own_time_is_still_seen() {
+    fn an_overdue_lock_is_detected() {
         let lease = lease("lock:import", "1795199285", false).unwrap();
         assert_eq!(lease.remaining_ms(NOW), Some(0));
         assert_eq!(
@@ -106,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_with_a_ttl_a_far_one_or_one_under_another_name_is_no_lease() {
+    fn timestamps_with_a_ttl_far_ahead_or_under_other_names_are_not_locks() {
         assert_eq!(lease("job:last-run", "1795199285", false), None);
         assert_eq!(lease("job:last-run", "1795199285", true), None);
         assert_eq!(lease("import", "1795200545", true).map(|_| ()), Some(()));
@@ -120,11 +126,11 @@ mod tests {
             "1795200545250.1",
             "-795200545",
         ] {
-            assert_eq!(moment(value.as_bytes()), None, "{value}");
+            assert_eq!(parse_timestamp(value.as_bytes()), None, "{value}");
         }
         let with_ttl = string("lock:import", "1795200545", 90_000);
         assert_eq!(
-            formats::recognise(&with_ttl, false).unwrap().format,
+            formats::detect(&with_ttl, false).unwrap().format,
             Format::Plain
         );
     }

@@ -1,23 +1,25 @@
-//! What looks like a lock and is not: throttles, sessions, cached values, counters, and companions of locks ([`companions`]).
+//! Keys that look like locks but are not: throttles, sessions, cached values, counters, and
+//! companion keys of locks ([`companions`]).
 //!
-//! | refused | because |
+//! | rejected | reason |
 //! |---|---|
-//! | a companion by its name | it belongs to a lock that has a key of its own |
-//! | `lockkeeper:fence:*` | our own counter beside a lock |
-//! | `bull:*:stalled-check`, `rq:clean_registries:*`, `rq:scheduler_lock`, `*:timer` … | "not before" marks: nobody holds them |
-//! | `PHPREDIS_SESSION:<id>`, `spring:session:*`, `sess:*` | sessions (the lock of one, `…_LOCK`, is a lock) |
-//! | JSON, PHP, pickle, gzip, zstd | a cached value; tokens have no structure |
-//! | a bare number or `true` | a counter, a semaphore, a switch — unless it has a TTL *and* the name of a lock |
+//! | companion keys, by name | they belong to a lock with its own key |
+//! | `lockkeeper:fence:*` | a fencing counter of this console |
+//! | `bull:*:stalled-check`, `rq:clean_registries:*`, `rq:scheduler_lock`, `*:timer` … | throttles without an owner |
+//! | `PHPREDIS_SESSION:<id>`, `spring:session:*`, `sess:*` | sessions (a session's lock, `…_LOCK`, is a lock) |
+//! | JSON, PHP, pickle, gzip, zstd | cached values; tokens have no structure |
+//! | a bare number or `true` | a counter, semaphore or switch, unless it has a TTL *and* a lock-like name |
 
-use super::{Hint, companions, shapes};
-use crate::server::config::RESERVED;
+use super::{NameHint, companions, shapes};
+use crate::server::config::RESERVED_PREFIX;
 
-/// Whether this is a counter of our own, whatever a pattern says.
-pub fn is_ours(key: &[u8]) -> bool {
-    key.starts_with(RESERVED)
+/// Whether the console itself writes this key. Such keys are excluded regardless of the configured
+/// patterns.
+pub fn is_console_key(key: &[u8]) -> bool {
+    key.starts_with(RESERVED_PREFIX)
 }
 
-/// Starts of names that belong to no lock.
+/// Prefixes of keys that are not locks.
 const PREFIXES: [&[u8]; 4] = [
     b"rq:clean_registries:",
     b"spring:session:",
@@ -25,41 +27,43 @@ const PREFIXES: [&[u8]; 4] = [
     b"symfony_check_support_time",
 ];
 
-/// Ends of names that belong to no lock.
+/// Suffixes of keys that are not locks.
 const SUFFIXES: [&[u8]; 3] = [b":stalled-check", b"symfony_check_support_time", b":timer"];
 
-/// Whether the name belongs to no lock.
-pub fn is_by_name(key: &[u8]) -> bool {
+/// Whether a key with this name is not a lock.
+pub fn is_excluded_name(key: &[u8]) -> bool {
     let is_session = key.starts_with(b"PHPREDIS_SESSION:") && !key.ends_with(b"_LOCK");
     PREFIXES.iter().any(|prefix| key.starts_with(prefix))
         || SUFFIXES.iter().any(|suffix| key.ends_with(suffix))
-        || companions::is_one(key)
-        // rq-scheduler writes the moment at which it became the scheduler and deletes it without looking.
+        || companions::is_companion(key)
+        // rq-scheduler stores its start time in this key and deletes it unconditionally.
         || key == b"rq:scheduler_lock"
         || is_session
 }
 
-/// Whether the part stands somewhere in the bytes.
+/// Whether the bytes contain `part`.
 pub fn contains(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
 }
 
-/// Whether no token looks like this.
-pub fn is_by_value(value: &[u8], has_ttl: bool, hint: Hint) -> bool {
+/// Whether the value is not a token.
+pub fn is_excluded_value(value: &[u8], has_ttl: bool, name_hint: NameHint) -> bool {
     is_json(value)
-        || (is_php(value) && !(is_laravel_token(value) && hint.lock_like_name))
-        || is_packed(value)
-        || is_bare(value, has_ttl, hint)
+        || (is_php(value) && !(is_laravel_token(value) && name_hint.is_lock_like))
+        || is_binary_format(value)
+        || is_counter_or_switch(value, has_ttl, name_hint)
 }
 
-/// An object, a list or a quoted text. JSON is UTF-8; random bytes that happen to start with a brace are not.
+/// A JSON object, array or string. JSON is UTF-8, unlike random bytes that start with a brace.
 fn is_json(value: &[u8]) -> bool {
-    let looks = matches!(
+    let is_enclosed = matches!(
         value.trim_ascii(),
         [b'{', .., b'}'] | [b'[', .., b']'] | [b'"', .., b'"']
     );
-    let opens = value.starts_with(b"{\"") || value.starts_with(b"[{") || value.starts_with(b"[\"");
-    (looks || opens) && std::str::from_utf8(value).is_ok()
+    // A truncated value has no closing bracket.
+    let is_opened =
+        value.starts_with(b"{\"") || value.starts_with(b"[{") || value.starts_with(b"[\"");
+    (is_enclosed || is_opened) && std::str::from_utf8(value).is_ok()
 }
 
 /// PHP's `serialize()`: `a:2:{`, `O:8:"stdClass"`, `s:5:"`, `i:7;`, `b:1;`, `d:0.5;`, `N;`.
@@ -76,7 +80,7 @@ fn is_php(value: &[u8]) -> bool {
     }
 }
 
-/// Laravel's lock token when its cache serialises: 16 letters and digits.
+/// A serialised Laravel token: 16 letters and digits.
 pub fn is_laravel_token(value: &[u8]) -> bool {
     let token = value
         .strip_prefix(b"s:16:\"")
@@ -84,21 +88,22 @@ pub fn is_laravel_token(value: &[u8]) -> bool {
     token.is_some_and(|token| token.len() == 16 && token.iter().all(u8::is_ascii_alphanumeric))
 }
 
-/// Python's pickle (it ends with a full stop), gzip and zstd, by their first bytes.
-fn is_packed(value: &[u8]) -> bool {
+/// Pickle (which ends with a full stop), gzip or zstd, by their magic bytes.
+fn is_binary_format(value: &[u8]) -> bool {
     matches!(
         value,
         [0x80, 0x00..=0x05, .., b'.'] | [0x1f, 0x8b, 0x08, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..]
     )
 }
 
-/// A whole number or a switch. Without a TTL a moment may pass on: it is what a legacy lock writes.
-fn is_bare(value: &[u8], has_ttl: bool, hint: Hint) -> bool {
-    if has_ttl && hint.lock_like_name {
+/// An integer or a boolean word. A timestamp without a TTL is not excluded, because legacy locks
+/// have such values.
+fn is_counter_or_switch(value: &[u8], has_ttl: bool, name_hint: NameHint) -> bool {
+    if has_ttl && name_hint.is_lock_like {
         return false;
     }
-    let may_be_moment = !has_ttl && matches!(value.len(), 10 | 13) && !value.starts_with(b"-");
-    (shapes::is_integer(value) && !may_be_moment)
+    let may_be_timestamp = !has_ttl && matches!(value.len(), 10 | 13) && !value.starts_with(b"-");
+    (shapes::is_integer(value) && !may_be_timestamp)
         || [
             &b"true"[..],
             b"false",
@@ -111,3 +116,6 @@ fn is_bare(value: &[u8], has_ttl: bool, hint: Hint) -> bool {
         .iter()
         .any(|word| value.eq_ignore_ascii_case(word))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,19 +1,25 @@
-//! Who wrote this key: pure functions over a [`Sighting`]; they never write.
+//! Detects the format of a lock from a [`KeyState`]. The detectors are pure functions.
 //!
-//! One file per library or family, asked in the order of [`TELLING`] and [`SHAPES`]; the first that knows the key has the word. Names
-//! and structures that mean one thing only come first; then what only looks like a lock is refused ([`look_alikes`]); then
-//! come the shapes of tokens, and last the names that say no more than "lock". Time is the sighting's own: nobody here has
-//! a clock. What an operator pinned or ignores in the configuration goes before all of it.
+//! There is one file per library or family. The first match decides the format, in this order:
+//! 1. `exclude` and `format_override` in the configuration,
+//! 2. [`DISTINCTIVE_DETECTORS`], which match names and structures that no other library uses,
+//! 3. [`look_alikes`], which reject keys that only look like locks,
+//! 4. [`TOKEN_SHAPE_DETECTORS`], which match the shape of a token, and finally lock-like names.
 //!
-//! A shape proves little without its surroundings: without a TTL and without a *hint* – a lock-like name, or a pattern that
-//! the operator wrote into the configuration – such a key is a possible lock at most ([`Confidence::Possible`]).
+//! The shape of a token is weak evidence: caches, sessions and one-time codes have random values
+//! too. Without a lock-like name or a pattern in the configuration, such a key is a likely lock only
+//! if it expires soon, else a possible one ([`Confidence::Possible`]), and none if its name says that
+//! it is something else.
 //!
-//! A label never carries token material: it is a host, a process, a network card, or nothing.
+//! Detectors have no clock: they use the time at which the key was read. A label never contains
+//! parts of a token. It is a host, a process or a network card address.
 //!
-//! `.github/formats.md` is the table of all formats: how each is recognised, decoded, released and tested.
+//! `docs/formats.md` describes how each format is detected, decoded, released and tested.
 
 mod bull;
+mod by_name;
 pub mod companions;
+mod detected_lock;
 mod discourse;
 mod django_redis;
 mod huey;
@@ -21,14 +27,13 @@ mod laravel;
 pub mod legacy_timestamp;
 pub mod look_alikes;
 mod madelson;
-mod named;
 mod names;
 pub mod node_redlock;
 mod phpredis_session;
 pub mod plain;
+mod prefilter;
 mod python_redis_lock;
 pub mod raw;
-mod recognised;
 pub mod redis_py;
 pub mod redis_semaphore;
 pub mod redis_semaphore_rb;
@@ -49,83 +54,83 @@ mod symfony;
 mod uuids;
 
 use crate::domain::{Confidence, Format, glob};
-use crate::server::config::Naming;
-use crate::server::sighting::{Sighting, Value};
-pub use companions::{companions_of, parent_of, semaphore_of};
-pub use recognised::{OwnerBytes, Recognised, SeenOwner, fingerprint};
-use recognised::{has_ttl, text};
+use crate::server::config::KeyPatterns;
+use crate::server::key_state::{KeyState, RedisValue, Ttl};
+pub use companions::{companion_keys, parent_lock, semaphore_for_channel};
+pub use detected_lock::{DetectedLock, DetectedOwner, OwnerBytes, fingerprint};
+use detected_lock::{has_ttl, string_value};
+pub use prefilter::{can_be_owner_element, can_start_token};
 
-/// Looks at a key and says whether it has one library's layout.
-pub type Recogniser = fn(&Sighting, Hint) -> Option<Recognised>;
+/// Returns the lock if the key has the format of the detector.
+pub type Detector = fn(&KeyState, NameHint) -> Option<DetectedLock>;
 
-/// One recogniser and the formats that it may find.
-pub struct Known {
-    /// The formats.
+/// A detector and the formats that it can return.
+pub struct FormatDetector {
+    /// The possible results.
     pub formats: &'static [Format],
-    /// How they are found.
-    pub recognise: Recogniser,
+    /// The detector function.
+    pub detect: Detector,
 }
 
-const fn known(formats: &'static [Format], recognise: Recogniser) -> Known {
-    Known { formats, recognise }
+const fn detector(formats: &'static [Format], detect: Detector) -> FormatDetector {
+    FormatDetector { formats, detect }
 }
 
-/// Those that need no look at [`look_alikes`] first: a structure or a name that means one thing only.
-pub const TELLING: [Known; 14] = [
-    known(&[Format::ShedLock], shedlock::recognise),
-    known(
+/// Detectors of distinctive names and structures. They run before [`look_alikes`].
+pub const DISTINCTIVE_DETECTORS: [FormatDetector; 14] = [
+    detector(&[Format::ShedLock], shedlock::detect),
+    detector(
         &[
             Format::Madelson,
             Format::MadelsonReadWrite,
             Format::MadelsonSemaphore,
         ],
-        madelson::recognise,
+        madelson::detect,
     ),
-    known(&[Format::RedissonReadWrite], redisson_read_write::recognise),
-    known(
+    detector(&[Format::RedissonReadWrite], redisson_read_write::detect),
+    detector(
         &[
             Format::Redisson,
             Format::RedissonFair,
             Format::RedissonFenced,
         ],
-        redisson::recognise,
+        redisson::detect,
     ),
-    known(&[Format::RedissonMulti], redisson_multi::recognise),
-    known(&[Format::SidekiqUniqueJobs], sidekiq::recognise),
-    known(&[Format::Huey], huey::recognise),
-    known(&[Format::RedisSemaphoreRb], redis_semaphore_rb::recognise),
-    known(&[Format::Symfony], symfony::recognise),
-    known(&[Format::RedissonPermits], redisson_permits::recognise),
-    known(&[Format::RedisSemaphore], redis_semaphore::recognise),
-    known(&[Format::Bullmq, Format::Bull], bull::recognise),
-    known(&[Format::PhpredisSession], phpredis_session::recognise),
-    known(&named::FORMATS, named::recognise),
+    detector(&[Format::RedissonMulti], redisson_multi::detect),
+    detector(&[Format::SidekiqUniqueJobs], sidekiq::detect),
+    detector(&[Format::Huey], huey::detect),
+    detector(&[Format::RedisSemaphoreRb], redis_semaphore_rb::detect),
+    detector(&[Format::Symfony], symfony::detect),
+    detector(&[Format::RedissonPermits], redisson_permits::detect),
+    detector(&[Format::RedisSemaphore], redis_semaphore::detect),
+    detector(&[Format::Bullmq, Format::Bull], bull::detect),
+    detector(&[Format::PhpredisSession], phpredis_session::detect),
+    detector(&by_name::FORMATS, by_name::detect),
 ];
 
-/// Those that go by the shape of a token, and at the end by a name alone.
-pub const SHAPES: [Known; 15] = [
-    known(&[Format::DjangoRedis], django_redis::recognise),
-    known(&[Format::RedisPy], redis_py::recognise),
-    known(&[Format::PythonRedisLock], python_redis_lock::recognise),
-    known(&[Format::Redsync], redsync::recognise),
-    known(&[Format::Redislock], redislock::recognise),
-    known(&[Format::RedlockPy], redlock_py::recognise),
-    known(
-        &[Format::Sentry, Format::NodeRedlock],
-        node_redlock::recognise,
-    ),
-    known(&[Format::Rslock], rslock::recognise),
-    known(&[Format::Laravel, Format::GoZero], laravel::recognise),
-    known(&[Format::Pottery, Format::Quartz], uuids::recognise),
-    known(&[Format::Suo], suo::recognise),
-    known(&[Format::Symfony], symfony::recognise_string),
-    known(&[Format::Discourse], discourse::recognise),
-    known(&[Format::LegacyTimestamp], legacy_timestamp::recognise),
-    known(&[Format::Plain], plain::recognise),
+/// Detectors of token shapes, and finally of lock-like names. The order is significant: more
+/// specific shapes come first.
+pub const TOKEN_SHAPE_DETECTORS: [FormatDetector; 15] = [
+    detector(&[Format::DjangoRedis], django_redis::detect),
+    detector(&[Format::RedisPy], redis_py::detect),
+    detector(&[Format::PythonRedisLock], python_redis_lock::detect),
+    detector(&[Format::Redsync], redsync::detect),
+    detector(&[Format::Redislock], redislock::detect),
+    detector(&[Format::RedlockPy], redlock_py::detect),
+    detector(&[Format::Sentry, Format::NodeRedlock], node_redlock::detect),
+    detector(&[Format::Rslock], rslock::detect),
+    detector(&[Format::Laravel, Format::GoZero], laravel::detect),
+    detector(&[Format::Pottery, Format::Quartz], uuids::detect),
+    detector(&[Format::Suo], suo::detect),
+    detector(&[Format::Symfony], symfony::detect_string),
+    detector(&[Format::Discourse], discourse::detect),
+    detector(&[Format::LegacyTimestamp], legacy_timestamp::detect),
+    detector(&[Format::Plain], plain::detect),
 ];
 
-/// Those whose bytes are anybody's: they are known by a pin in the configuration, or by several locks together.
-pub const PINNED_ONLY: [Format; 6] = [
+/// Formats without a distinctive shape. They need a `format_override` in the configuration, or are
+/// inferred from several locks (Spring Integration).
+pub const OVERRIDE_ONLY: [Format; 6] = [
     Format::Aioredlock,
     Format::Sherlock,
     Format::RedlockNet,
@@ -134,24 +139,24 @@ pub const PINNED_ONLY: [Format; 6] = [
     Format::SpringIntegration,
 ];
 
-/// What the key's name says about it being a lock.
+/// Whether the name of a key indicates a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hint {
-    /// The name has a word like `lock` or `mutex` in it.
-    pub lock_like_name: bool,
-    /// The name matches a pattern that the operator wrote into the configuration.
-    pub named_by_operator: bool,
+pub struct NameHint {
+    /// The name contains a word like `lock` or `mutex`.
+    pub is_lock_like: bool,
+    /// The name matches a pattern in the configuration.
+    pub matches_explicit_keys: bool,
 }
 
-impl Hint {
-    /// Whether the name speaks for a lock at all.
-    pub fn is_given(self) -> bool {
-        self.lock_like_name || self.named_by_operator
+impl NameHint {
+    /// Whether the name indicates a lock.
+    pub fn is_present(self) -> bool {
+        self.is_lock_like || self.matches_explicit_keys
     }
 
-    /// How sure a shape is that other things have too.
-    fn makes(self, has_ttl: bool) -> Confidence {
-        if self.is_given() || has_ttl {
+    /// The confidence in a token shape that other keys can also have.
+    fn confidence(self, has_ttl: bool) -> Confidence {
+        if self.is_present() || has_ttl {
             Confidence::Likely
         } else {
             Confidence::Possible
@@ -159,79 +164,105 @@ impl Hint {
     }
 }
 
-/// Recognises a lock, or says that the key is none.
+/// Detects a lock without the configuration's overrides and exclusions.
 ///
-/// `named_by_operator`: the key matched a pattern that the operator wrote into the configuration, which counts as a hint
-/// that it is a lock.
-pub fn recognise(sighting: &Sighting, named_by_operator: bool) -> Option<Recognised> {
-    recognise_named(sighting, Naming::unpinned(named_by_operator))
+/// `matches_explicit_keys`: the key matches a pattern in the configuration, which indicates a lock.
+pub fn detect(state: &KeyState, matches_explicit_keys: bool) -> Option<DetectedLock> {
+    detect_with_patterns(state, KeyPatterns::without_overrides(matches_explicit_keys))
 }
 
-/// Recognises a lock, or says that the key is none, by what the operator said about names and else by what it shows.
-pub fn recognise_named(sighting: &Sighting, naming: Naming<'_>) -> Option<Recognised> {
-    let name = sighting.key.as_bytes();
-    if glob::any_matches(naming.ignore, name) || look_alikes::is_ours(name) {
+/// Detects a lock, considering the configured patterns.
+pub fn detect_with_patterns(state: &KeyState, patterns: KeyPatterns<'_>) -> Option<DetectedLock> {
+    let name = state.key.as_bytes();
+    if glob::any_matches(patterns.exclude, name) || look_alikes::is_console_key(name) {
         return None;
     }
-    if let Some(pin) = naming.pin(name) {
-        return pinned(sighting, pin.format);
+    if let Some(format_override) = patterns.format_override(name) {
+        return detect_overridden(state, format_override.format);
     }
-    if look_alikes::is_by_name(name) {
+    if look_alikes::is_excluded_name(name) {
         return None;
     }
-    let hint = Hint {
-        lock_like_name: names::is_lock_like(name),
-        named_by_operator: naming.is_named_by_operator(name),
+    let name_hint = NameHint {
+        is_lock_like: names::is_lock_like(name),
+        matches_explicit_keys: patterns.matches_explicit_keys(name),
     };
-    let ask = |known: &[Known]| {
-        let mut found = known
+    let first_match = |detectors: &[FormatDetector]| {
+        detectors
             .iter()
-            .filter_map(|known| (known.recognise)(sighting, hint));
-        found.next()
+            .find_map(|detector| (detector.detect)(state, name_hint))
     };
-    ask(&TELLING).or_else(|| {
-        let refused = text(sighting)
-            .is_some_and(|value| look_alikes::is_by_value(value, has_ttl(sighting), hint));
-        if refused { None } else { ask(&SHAPES) }
+    first_match(&DISTINCTIVE_DETECTORS).or_else(|| {
+        let is_excluded = string_value(state)
+            .is_some_and(|value| look_alikes::is_excluded_value(value, has_ttl(state), name_hint));
+        if is_excluded {
+            return None;
+        }
+        let lock = first_match(&TOKEN_SHAPE_DETECTORS)?;
+        if name_hint.is_present() || !lock.is_detected_by_shape() {
+            return Some(lock);
+        }
+        if names::indicates_other_data(name) {
+            return None;
+        }
+        // The greater value is the less certain one.
+        let confidence = lock.confidence.max(shape_confidence(state));
+        Some(lock.with_confidence(confidence))
     })
 }
 
-/// Whether a moment that is past under this name is a lock that has ended, and not somebody's note of when something ran last:
-/// by the name, or because the operator pinned it to that format.
-pub fn is_past_moment_a_lock(name: &[u8], naming: Naming<'_>) -> bool {
-    if glob::any_matches(naming.ignore, name) {
-        return false;
-    }
-    match naming.pin(name) {
-        Some(pin) => pin.format == Format::LegacyTimestamp,
-        None => names::is_lock_like(name) && !look_alikes::is_by_name(name),
+/// The longest lease of a lock that is recognised by the shape of its token alone. Symfony's default
+/// is the longest of all libraries. One-time codes and cached values often last longer.
+const MAX_LEASE_OF_UNNAMED_LOCK_MS: u64 = 5 * 60 * 1000;
+
+/// The confidence in a key whose name gives no hint: a random value with an expiry can be a lock, and
+/// is likely to be one if it expires soon.
+fn shape_confidence(state: &KeyState) -> Confidence {
+    // `uuid4().hex` is an id more often than a lock.
+    let is_uuid = string_value(state).is_some_and(shapes::is_uuid4_hex);
+    match state.ttl {
+        Ttl::Ms(ms) if ms <= MAX_LEASE_OF_UNNAMED_LOCK_MS && !is_uuid => Confidence::Likely,
+        Ttl::Ms(_) | Ttl::Never => Confidence::Possible,
     }
 }
 
-/// A key whose format the operator decided: read as that format reads it, and else as whatever stands in the string.
-fn pinned(sighting: &Sighting, format: Format) -> Option<Recognised> {
-    let hint = Hint {
-        lock_like_name: true,
-        named_by_operator: true,
+/// Whether a past timestamp under this name is an overdue legacy lock. Under other names it is more
+/// likely the time of the last run of a job.
+pub fn is_overdue_lock(name: &[u8], patterns: KeyPatterns<'_>) -> bool {
+    if glob::any_matches(patterns.exclude, name) {
+        return false;
+    }
+    match patterns.format_override(name) {
+        Some(format_override) => format_override.format == Format::LegacyTimestamp,
+        None => names::is_lock_like(name) && !look_alikes::is_excluded_name(name),
+    }
+}
+
+/// Detects a key with a configured format: by the detectors of that format, or else as a string
+/// whose value identifies the owner.
+fn detect_overridden(state: &KeyState, format: Format) -> Option<DetectedLock> {
+    let name_hint = NameHint {
+        is_lock_like: true,
+        matches_explicit_keys: true,
     };
-    let found = TELLING
+    let found = DISTINCTIVE_DETECTORS
         .iter()
-        .chain(&SHAPES)
-        .filter(|known| known.formats.contains(&format))
-        .find_map(|known| (known.recognise)(sighting, hint));
-    let found = found.or_else(|| match &sighting.value {
-        Value::Text(value) if !value.is_empty() && format.may_be_a_string() => {
-            Some(Recognised::by_value(format, sighting, value, None))
+        .chain(&TOKEN_SHAPE_DETECTORS)
+        .filter(|detector| detector.formats.contains(&format))
+        .find_map(|detector| (detector.detect)(state, name_hint));
+    let found = found.or_else(|| match &state.value {
+        RedisValue::Text(value) if !value.is_empty() && format.can_be_string() => {
+            Some(DetectedLock::from_value(format, state, value, None))
         }
-        Value::Text(_)
-        | Value::Hash(_)
-        | Value::Set(_)
-        | Value::SortedSet(_)
-        | Value::List(_)
-        | Value::TooLarge
-        | Value::Other { .. } => None,
+        RedisValue::Text(_)
+        | RedisValue::Hash(_)
+        | RedisValue::Set(_)
+        | RedisValue::SortedSet(_)
+        | RedisValue::List(_)
+        | RedisValue::TooLarge
+        | RedisValue::Other { .. } => None,
     });
-    found.map(|found| found.of_format(format))
+    found.map(|found| found.with_format(format))
 }
 
 #[cfg(test)]
@@ -239,6 +270,3 @@ mod testing;
 
 #[cfg(test)]
 mod tests;
-
-#[cfg(test)]
-mod look_alikes_tests;

@@ -1,61 +1,65 @@
-//! phpredis: the lock of a PHP session, for as long as a request has it open.
+//! phpredis: the lock of a PHP session while a request uses it.
 //!
 //! ```text
 //! SET PHPREDIS_SESSION:abc123_LOCK  vm|17171  NX PX 30000      host and process
 //! ```
 //!
-//! The key's name contains the id of the session, which is a credential of the person who has it. The key is what it is:
-//! whoever may see the names of keys here may see it. Ignore the pattern in the configuration where that is too many.
-//! Source: `redis_session.c`.
+//! The name of the key contains the session id, which is a credential of the session's user. Every
+//! user of the console who can view the group can see it. Exclude the pattern in the configuration
+//! if that is not acceptable. Source: `redis_session.c`.
 
-use super::recognised::host;
-use super::{Hint, Recognised, shapes, text};
+use super::detected_lock::host;
+use super::{DetectedLock, NameHint, shapes, string_value};
 use crate::domain::{Confidence, Format};
-use crate::server::sighting::Sighting;
+use crate::server::key_state::KeyState;
 
-/// Recognises `host|process` under a name that ends with `_LOCK`.
-pub fn recognise(sighting: &Sighting, _hint: Hint) -> Option<Recognised> {
-    let key = sighting.key.as_bytes();
+/// Detects `host|pid` under a name that ends with `_LOCK`.
+pub fn detect(state: &KeyState, _hint: NameHint) -> Option<DetectedLock> {
+    let key = state.key.as_bytes();
     key.strip_suffix(b"_LOCK")?;
-    let value = text(sighting)?;
+    let value = string_value(state)?;
     let at = value.iter().position(|&byte| byte == b'|')?;
-    let (machine, pid) = (&value[..at], shapes::pid(&value[at + 1..])?);
-    let is_usual = key.starts_with(b"PHPREDIS_SESSION:");
-    // Elsewhere only what surely is a host's name is one.
-    if !is_usual && host(machine).is_none() {
+    let (machine, pid) = (&value[..at], shapes::parse_pid(&value[at + 1..])?);
+    let has_default_prefix = key.starts_with(b"PHPREDIS_SESSION:");
+    // Without the default prefix the host must be a host name.
+    if !has_default_prefix && host(machine).is_none() {
         return None;
     }
     let label = host(machine).map(|host| format!("{host} pid {pid}"));
-    let confidence = if is_usual {
+    let confidence = if has_default_prefix {
         Confidence::Sure
     } else {
         Confidence::Likely
     };
-    Some(Recognised::by_value(Format::PhpredisSession, sighting, value, label).with(confidence))
+    Some(
+        DetectedLock::from_value(Format::PhpredisSession, state, value, label)
+            .with_confidence(confidence),
+    )
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{string, told};
+    use super::super::testing::{describe, string};
     use super::*;
 
     #[test]
-    fn a_session_names_host_and_process() {
-        let seen = |key: &str, value: &str| told(&string(key, value, 30_000));
+    fn the_lock_of_a_session_has_a_label_with_host_and_process() {
+        let detected = |key: &str, value: &str| describe(&string(key, value, 30_000));
         let label = Some("vm pid 17171".to_owned());
         assert_eq!(
-            seen("PHPREDIS_SESSION:abc123_LOCK", "vm|17171"),
+            detected("PHPREDIS_SESSION:abc123_LOCK", "vm|17171"),
             Some((Format::PhpredisSession, Confidence::Sure, label.clone()))
         );
         assert_eq!(
-            seen("shop:abc123_LOCK", "vm|17171"),
+            detected("shop:abc123_LOCK", "vm|17171"),
             Some((Format::PhpredisSession, Confidence::Likely, label))
         );
     }
 
     #[test]
-    fn other_values_and_names_are_any_lock() {
-        let format = |key: &str, value: &str| told(&string(key, value, 30_000)).map(|told| told.0);
+    fn other_values_and_names_are_plain_locks() {
+        let format =
+            |key: &str, value: &str| describe(&string(key, value, 30_000)).map(|found| found.0);
         for (key, value) in [
             ("shop_LOCK", "vm|"),
             ("shop_LOCK", "Xk29fQ|17"),

@@ -1,65 +1,71 @@
-//! Locks that no library claims: `SET key token NX PX`, by far the commonest, and the tokens of this console.
+//! Locks without a known library: `SET key token NX PX`, the most common form, and locks of this
+//! console.
 //!
 //! ```text
 //! SET lock:payout:eu  <any token up to 128 bytes>           NX PX 30000
-//! SET lock:payout:eu  lockkeeper:ada:9f86d081884c7d65…  NX PX 30000      taken through this console
+//! SET lock:payout:eu  lockkeeper:ada:9f86d081884c7d65…  NX PX 30000      acquired through this console
 //! ```
 //!
-//! The name decides: a word like `lock` on its own, or a pattern of the operator's. A key without TTL counts too under a
-//! lock-like name: it is the classic stuck lock.
+//! They are detected by name: a lock-like name or a pattern in the configuration. Under a lock-like
+//! name a key without a TTL counts as well, because it is the classic stuck lock.
 
-use super::recognised::host;
-use super::{Hint, Recognised, has_ttl, madelson, shapes, text};
+use super::detected_lock::host;
+use super::{DetectedLock, NameHint, has_ttl, madelson, shapes, string_value};
 use crate::domain::{Confidence, Format};
-use crate::server::sighting::Sighting;
+use crate::server::key_state::KeyState;
 
-/// The longest value that is taken for a token of an unknown library.
-const LONGEST_TOKEN: usize = 128;
+/// Longer values are not tokens.
+const MAX_TOKEN_BYTES: usize = 128;
 
-/// Recognises our own tokens by their value, and anything token-like by its name.
-pub fn recognise(sighting: &Sighting, hint: Hint) -> Option<Recognised> {
-    let value = text(sighting)?;
+/// Detects the console's own tokens by their value, and other tokens by the name of the key.
+pub fn detect(state: &KeyState, name_hint: NameHint) -> Option<DetectedLock> {
+    let value = string_value(state)?;
     if let Some(label) = own_label(value) {
-        return Some(Recognised::by_value(
+        return Some(DetectedLock::from_value(
             Format::Plain,
-            sighting,
+            state,
             value,
             Some(label),
         ));
     }
-    if madelson::is_waiting(value) {
+    // A waiting writer of madelson's reader-writer lock does not hold the lock.
+    if madelson::is_waiting_writer(value) {
         return None;
     }
-    let is_named = hint.lock_like_name || (hint.named_by_operator && has_ttl(sighting));
-    // A number without TTL that no legacy lock would write (too far ahead, say) is somebody's figure.
-    let is_figure = shapes::is_integer(value) && !has_ttl(sighting);
-    (is_named && !is_figure && (1..=LONGEST_TOKEN).contains(&value.len()))
-        .then(|| Recognised::by_value(Format::Plain, sighting, value, process(value)))
-        .map(|lock| Recognised {
-            may_be_of_a_registry: has_ttl(sighting) && shapes::is_uuid4(value),
-            ..lock.with(Confidence::Likely)
+    let is_named = name_hint.is_lock_like || (name_hint.matches_explicit_keys && has_ttl(state));
+    // Legacy locks were detected before. Another integer without a TTL is a counter.
+    let is_counter = shapes::is_integer(value) && !has_ttl(state);
+    (is_named && !is_counter && (1..=MAX_TOKEN_BYTES).contains(&value.len()))
+        .then(|| DetectedLock::from_value(Format::Plain, state, value, process_label(value)))
+        .map(|lock| DetectedLock {
+            may_be_registry_lock: has_ttl(state) && shapes::is_uuid4(value),
+            ..lock.with_confidence(Confidence::Likely)
         })
 }
 
-/// What a token of this console says about who took it: `lockkeeper:<label>:<32 hex digits>`.
+/// The label in a token of this console: `lockkeeper:<label>:<32 hex digits>`.
 fn own_label(value: &[u8]) -> Option<String> {
     let (named, random) = value
         .strip_prefix(b"lockkeeper:")?
         .split_at_checked(value.len().checked_sub(11 + 33)?)?;
-    let is_ours = random
+    let is_own_token = random
         .strip_prefix(b":")
         .is_some_and(|hex| shapes::is_hex(hex, 32));
-    is_ours.then(|| {
+    is_own_token.then(|| {
         shapes::readable(named).map_or("console".to_owned(), |label| format!("{label} (console)"))
     })
 }
 
-/// Host and process, where the value says so and is nothing else: `host|pid` or `host:pid`, as people write it themselves.
-/// When in doubt nothing: the value is a credential.
-pub(super) fn process(value: &[u8]) -> Option<String> {
+/// The label of a value `host|pid` or `host:pid`. If in doubt there is no label, because the value
+/// is a credential.
+pub(super) fn process_label(value: &[u8]) -> Option<String> {
     let at = value.iter().position(|byte| matches!(byte, b'|' | b':'))?;
     let (machine, pid) = (&value[..at], &value[at + 1..]);
-    Some(format!("{} pid {}", host(machine)?, shapes::pid(pid)?))
+    Some(format!(
+        "{} pid {}",
+        host(machine)?,
+        shapes::parse_pid(pid)?
+    ))
 }
 
 #[cfg(test)]
@@ -70,13 +76,13 @@ mod tests {
     use crate::server::formats;
 
     fn label(value: &str) -> Option<String> {
-        let lock = formats::recognise(&string("lock:a", value, 1_000), false).unwrap();
+        let lock = formats::detect(&string("lock:a", value, 1_000), false).unwrap();
         assert_eq!(lock.format, Format::Plain, "{value}");
         lock.owners[0].owner.label.clone()
     }
 
     #[test]
-    fn our_own_tokens_say_who_took_them() {
+    fn own_tokens_have_the_label_of_their_user() {
         let token = |label: &str| format!("lockkeeper:{label}:9f86d081884c7d659a2feaa0c55ad015");
         assert_eq!(label(&token("ada")).as_deref(), Some("ada (console)"));
         assert_eq!(
@@ -85,7 +91,7 @@ mod tests {
         );
         assert_eq!(label(&token("")).as_deref(), Some("console"));
         assert_eq!(label("lockkeeper:9f86d081884c7d659a2feaa0c55ad015"), None);
-        assert!(formats::recognise(&string("anything", token("ada"), 1_000), false).is_some());
+        assert!(formats::detect(&string("anything", token("ada"), 1_000), false).is_some());
     }
 
     #[test]
@@ -114,29 +120,26 @@ mod tests {
     }
 
     #[test]
-    fn a_key_without_ttl_is_a_lock_only_under_the_name_of_one() {
-        let stuck = formats::recognise(&string("nightly.lock", "w-1-xyz", None), false).unwrap();
+    fn a_key_without_a_ttl_is_a_lock_only_under_a_lock_like_name() {
+        let stuck = formats::detect(&string("nightly.lock", "w-1-xyz", None), false).unwrap();
         assert_eq!((stuck.format, stuck.lease), (Format::Plain, Lease::Never));
         assert_eq!(
-            formats::recognise(&string("nightly", "w-1-xyz", None), true),
+            formats::detect(&string("nightly", "w-1-xyz", None), true),
             None
         );
-        assert!(formats::recognise(&string("nightly", "w-1-xyz", 1_000), true).is_some());
+        assert!(formats::detect(&string("nightly", "w-1-xyz", 1_000), true).is_some());
         assert_eq!(
-            formats::recognise(&string("nightly", "w-1-xyz", 1_000), false),
+            formats::detect(&string("nightly", "w-1-xyz", 1_000), false),
             None
         );
     }
 
     #[test]
-    fn an_empty_or_long_value_is_no_token() {
+    fn an_empty_or_long_value_is_not_a_token() {
+        assert_eq!(formats::detect(&string("lock:a", "", 1_000), false), None);
+        assert!(formats::detect(&string("lock:a", "x".repeat(128), 1_000), false).is_some());
         assert_eq!(
-            formats::recognise(&string("lock:a", "", 1_000), false),
-            None
-        );
-        assert!(formats::recognise(&string("lock:a", "x".repeat(128), 1_000), false).is_some());
-        assert_eq!(
-            formats::recognise(&string("lock:a", "x".repeat(129), 1_000), false),
+            formats::detect(&string("lock:a", "x".repeat(129), 1_000), false),
             None
         );
     }

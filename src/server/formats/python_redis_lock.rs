@@ -2,24 +2,26 @@
 //!
 //! ```text
 //! SET lock:prl  sxC0yahykS7gF2Mw5Bu6WBW5  NX          no TTL unless `expire` is given
-//! LPUSH lock-signal:prl  1                            on release: who waits in BLPOP is woken
+//! LPUSH lock-signal:prl  1                            on release: unblocks a waiter in BLPOP
 //! ```
 //!
-//! With an id of the caller's own it is a plain lock. Source: `redis_lock/__init__.py`.
+//! With an id of the caller it is a plain lock. Source: `redis_lock/__init__.py`.
 
-use super::{Hint, Recognised, shapes, text};
+use super::{DetectedLock, NameHint, shapes, string_value};
 use crate::domain::Format;
-use crate::server::sighting::Sighting;
+use crate::server::key_state::KeyState;
 
-/// Recognises 24 characters of base64 under that prefix.
-pub fn recognise(sighting: &Sighting, _hint: Hint) -> Option<Recognised> {
-    let value = text(sighting).filter(|value| value.len() == 24 && shapes::is_base64(value))?;
-    let is_named = sighting.key.as_bytes().starts_with(b"lock:");
+/// Detects 24 characters of base64 under this prefix.
+pub fn detect(state: &KeyState, _hint: NameHint) -> Option<DetectedLock> {
+    let value =
+        string_value(state).filter(|value| value.len() == 24 && shapes::is_base64(value))?;
+    let is_named = state.key.as_bytes().starts_with(b"lock:");
+    // A value of lower-case letters is a word, not random base64.
     let is_random = value
         .iter()
         .any(|byte| !byte.is_ascii_lowercase() && *byte != b'/');
     (is_named && is_random)
-        .then(|| Recognised::by_value(Format::PythonRedisLock, sighting, value, None))
+        .then(|| DetectedLock::from_value(Format::PythonRedisLock, state, value, None))
 }
 
 #[cfg(test)]
@@ -32,7 +34,7 @@ mod tests {
     const REAL: &str = "sxC0yahykS7gF2Mw5Bu6WBW5";
 
     #[test]
-    fn eighteen_bytes_under_the_prefix() {
+    fn eighteen_bytes_under_the_prefix_are_detected() {
         for ttl in [None, Some(10_000)] {
             assert_eq!(
                 format(&string("lock:prl", REAL, ttl)),
@@ -42,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_and_lengths_are_not_its() {
+    fn other_names_and_lengths_are_not_detected() {
         let plain = Some((Format::Plain, Confidence::Likely));
         assert_eq!(format(&string("prl:lock", REAL, 10_000)), plain);
         assert_eq!(format(&string("lock:prl", &REAL[1..], 10_000)), plain);

@@ -1,58 +1,59 @@
-//! What of a key's bytes may be shown: numbers and words that no library takes for a token. Everything else is masked.
+//! Redacts the raw contents of a key. Only numbers and words that no library uses as a token are
+//! shown; everything else is masked.
 
-use super::recognise_named;
-use super::recognised::fingerprint;
+use super::detect_with_patterns;
+use super::detected_lock::fingerprint;
 use crate::domain::raw::{RawKey, RawPart, RawText};
-use crate::server::config::Naming;
-use crate::server::sighting::{Sighting, Ttl, Value};
+use crate::server::config::KeyPatterns;
+use crate::server::key_state::{KeyState, RedisValue, Ttl};
 
-/// Words that libraries write beside their owners.
-const WORDS: [&[u8]; 6] = [b"mode", b"read", b"write", b"token", b"count", b"value"];
-/// A number with more digits may be somebody's token.
-const LONGEST_NUMBER: usize = 13;
+/// Field names and values that libraries write in addition to the owners.
+const VISIBLE_WORDS: [&[u8]; 6] = [b"mode", b"read", b"write", b"token", b"count", b"value"];
+/// A longer number may be a token. Timestamps in milliseconds have 13 digits.
+const MAX_NUMBER_DIGITS: usize = 13;
 
-/// A key without its secrets. Of one that no format recognises, nothing but its type, its size and its expiry is shown: it is
-/// anybody's data, and the fingerprint of a short value is as good as the value.
-pub fn shown(sighting: &Sighting, naming: Naming<'_>) -> RawKey {
-    if recognise_named(sighting, naming).is_none() {
-        return hidden(sighting);
+/// Redacts a key. For a key that is not a lock, only type, size and TTL are shown: it is unrelated
+/// data, and the fingerprint of a short value reveals the value.
+pub fn redact(state: &KeyState, patterns: KeyPatterns<'_>) -> RawKey {
+    if detect_with_patterns(state, patterns).is_none() {
+        return hide(state);
     }
     let single = |name: RawText| RawPart {
         name: Some(name),
         value: None,
     };
-    let (kind, parts) = match &sighting.value {
-        // A string is what its owner wrote, also where it is a number.
-        Value::Text(bytes) => ("string", vec![single(masked(bytes))]),
-        Value::Hash(fields) => {
+    let (kind, parts) = match &state.value {
+        // The value of a string is the owner, even if it is a number.
+        RedisValue::Text(bytes) => ("string", vec![single(mask(bytes))]),
+        RedisValue::Hash(fields) => {
             let part = |(field, value): &(Vec<u8>, Vec<u8>)| RawPart {
-                name: Some(word(field)),
-                value: Some(number(value)),
+                name: Some(redact_field(field)),
+                value: Some(redact_value(value)),
             };
             ("hash", fields.iter().map(part).collect())
         }
-        Value::Set(members) => (
+        RedisValue::Set(members) => (
             "set",
-            members.iter().map(|one| single(masked(one))).collect(),
+            members.iter().map(|member| single(mask(member))).collect(),
         ),
-        Value::SortedSet(members) => {
+        RedisValue::SortedSet(members) => {
             let part = |(member, score): &(Vec<u8>, f64)| RawPart {
-                name: Some(masked(member)),
+                name: Some(mask(member)),
                 value: Some(RawText::Shown(score.to_string())),
             };
             ("zset", members.iter().map(part).collect())
         }
-        Value::List(elements) => (
+        RedisValue::List(elements) => (
             "list",
-            elements.iter().map(|one| single(masked(one))).collect(),
+            elements.iter().map(|member| single(mask(member))).collect(),
         ),
-        Value::TooLarge => ("", Vec::new()),
-        Value::Other { type_name } => (type_name.as_str(), Vec::new()),
+        RedisValue::TooLarge => ("", Vec::new()),
+        RedisValue::Other { type_name } => (type_name.as_str(), Vec::new()),
     };
-    key_of(sighting, kind, parts)
+    raw_key(state, kind, parts)
 }
 
-fn hidden(sighting: &Sighting) -> RawKey {
+fn hide(state: &KeyState) -> RawKey {
     let size = |bytes: &[u8]| RawText::Hidden {
         bytes: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
     };
@@ -60,34 +61,34 @@ fn hidden(sighting: &Sighting) -> RawKey {
         name: Some(size(bytes)),
         value: None,
     };
-    let (kind, parts) = match &sighting.value {
-        Value::Text(bytes) => ("string", vec![single(bytes)]),
-        Value::Hash(fields) => {
+    let (kind, parts) = match &state.value {
+        RedisValue::Text(bytes) => ("string", vec![single(bytes)]),
+        RedisValue::Hash(fields) => {
             let part = |(field, value): &(Vec<u8>, Vec<u8>)| RawPart {
                 name: Some(size(field)),
                 value: Some(size(value)),
             };
             ("hash", fields.iter().map(part).collect())
         }
-        Value::Set(members) => ("set", members.iter().map(single).collect()),
-        Value::SortedSet(members) => (
+        RedisValue::Set(members) => ("set", members.iter().map(single).collect()),
+        RedisValue::SortedSet(members) => (
             "zset",
             members
                 .iter()
                 .map(|(member, _score)| single(member))
                 .collect(),
         ),
-        Value::List(elements) => ("list", elements.iter().map(single).collect()),
-        Value::TooLarge => ("", Vec::new()),
-        Value::Other { type_name } => (type_name.as_str(), Vec::new()),
+        RedisValue::List(elements) => ("list", elements.iter().map(single).collect()),
+        RedisValue::TooLarge => ("", Vec::new()),
+        RedisValue::Other { type_name } => (type_name.as_str(), Vec::new()),
     };
-    key_of(sighting, kind, parts)
+    raw_key(state, kind, parts)
 }
 
-fn key_of(sighting: &Sighting, kind: &str, parts: Vec<RawPart>) -> RawKey {
+fn raw_key(state: &KeyState, kind: &str, parts: Vec<RawPart>) -> RawKey {
     RawKey {
         kind: Some(kind.to_owned()).filter(|kind| !kind.is_empty()),
-        ttl_ms: match sighting.ttl {
+        ttl_ms: match state.ttl {
             Ttl::Ms(ms) => Some(ms),
             Ttl::Never => None,
         },
@@ -95,27 +96,27 @@ fn key_of(sighting: &Sighting, kind: &str, parts: Vec<RawPart>) -> RawKey {
     }
 }
 
-fn masked(bytes: &[u8]) -> RawText {
+fn mask(bytes: &[u8]) -> RawText {
     RawText::Masked {
         fingerprint: fingerprint(bytes),
         bytes: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
     }
 }
 
-/// A field: the words of libraries, else an owner.
-fn word(bytes: &[u8]) -> RawText {
+/// A field name: a known word, else an owner.
+fn redact_field(bytes: &[u8]) -> RawText {
     match std::str::from_utf8(bytes) {
-        Ok(text) if WORDS.contains(&bytes) => RawText::Shown(text.to_owned()),
-        Ok(_) | Err(_) => masked(bytes),
+        Ok(text) if VISIBLE_WORDS.contains(&bytes) => RawText::Shown(text.to_owned()),
+        Ok(_) | Err(_) => mask(bytes),
     }
 }
 
-/// A field's value: how often, until when, or a word.
-fn number(bytes: &[u8]) -> RawText {
-    let is_number = bytes.len() <= LONGEST_NUMBER && bytes.iter().all(u8::is_ascii_digit);
+/// A field value: a count, a timestamp or a known word.
+fn redact_value(bytes: &[u8]) -> RawText {
+    let is_number = bytes.len() <= MAX_NUMBER_DIGITS && bytes.iter().all(u8::is_ascii_digit);
     match std::str::from_utf8(bytes) {
         Ok(text) if is_number => RawText::Shown(text.to_owned()),
-        Ok(_) | Err(_) => word(bytes),
+        Ok(_) | Err(_) => redact_field(bytes),
     }
 }
 
@@ -124,16 +125,16 @@ mod tests {
     use super::*;
     use crate::domain::Timestamp;
 
-    fn key(value: Value) -> RawKey {
+    fn key(value: RedisValue) -> RawKey {
         let at = Timestamp::from_millis(0);
-        let sighting = Sighting::alone("lock:a".into(), value, Ttl::Ms(9_000), at);
-        shown(&sighting, Naming::default())
+        let state = KeyState::without_companions("lock:a".into(), value, Ttl::Ms(9_000), at);
+        redact(&state, KeyPatterns::default())
     }
 
     #[test]
-    fn an_owner_is_masked_and_what_stands_beside_it_is_shown() {
+    fn an_owner_is_masked_and_counts_and_known_words_are_shown() {
         let owner = b"8743c9c0-0795-4907-87fd-6c719a6b4586:87:write".to_vec();
-        let raw = key(Value::Hash(vec![
+        let raw = key(RedisValue::Hash(vec![
             (owner.clone(), b"2".to_vec()),
             (b"mode".to_vec(), b"write".to_vec()),
         ]));
@@ -141,40 +142,40 @@ mod tests {
             (raw.kind.as_deref(), raw.ttl_ms),
             (Some("hash"), Some(9_000))
         );
-        assert_eq!(raw.parts[0].name, Some(masked(&owner)));
+        assert_eq!(raw.parts[0].name, Some(mask(&owner)));
         assert_eq!(raw.parts[0].value, Some(RawText::Shown("2".into())));
         assert_eq!(raw.parts[1].value, Some(RawText::Shown("write".into())));
     }
 
     #[test]
-    fn no_byte_of_a_token_leaves_in_any_shape() {
-        let token = b"secret-of-somebody".to_vec();
+    fn no_part_of_a_token_is_shown_for_any_type() {
+        let token = b"secret-of-an-owner".to_vec();
         for value in [
-            Value::Text(token.clone()),
-            Value::Text(b"1795200000".to_vec()),
-            Value::Hash(vec![(b"token".to_vec(), token.clone())]),
-            Value::Set(vec![token.clone()]),
-            Value::SortedSet(vec![(token.clone(), 1.5)]),
-            Value::List(vec![token]),
+            RedisValue::Text(token.clone()),
+            RedisValue::Text(b"1795200000".to_vec()),
+            RedisValue::Hash(vec![(b"token".to_vec(), token.clone())]),
+            RedisValue::Set(vec![token.clone()]),
+            RedisValue::SortedSet(vec![(token.clone(), 1.5)]),
+            RedisValue::List(vec![token]),
         ] {
-            let told = serde_json::to_string(&key(value)).unwrap();
-            assert!(!told.contains("secret"), "{told}");
-            assert!(!told.contains("1795200000"), "{told}");
+            let json = serde_json::to_string(&key(value)).unwrap();
+            assert!(!json.contains("secret"), "{json}");
+            assert!(!json.contains("1795200000"), "{json}");
         }
     }
 
     #[test]
-    fn of_what_is_no_lock_nothing_but_type_and_size_is_shown() {
+    fn only_type_and_size_of_other_keys_are_shown() {
         for value in [
-            Value::Text(b"493027".to_vec()),
-            Value::Hash(vec![(b"salary".to_vec(), b"91000".to_vec())]),
-            Value::Hash(vec![(b"token".to_vec(), b"7".to_vec())]),
-            Value::SortedSet(vec![(b"alice".to_vec(), 18250.0)]),
-            Value::List(vec![b"4711".to_vec()]),
+            RedisValue::Text(b"493027".to_vec()),
+            RedisValue::Hash(vec![(b"salary".to_vec(), b"91000".to_vec())]),
+            RedisValue::Hash(vec![(b"token".to_vec(), b"7".to_vec())]),
+            RedisValue::SortedSet(vec![(b"alice".to_vec(), 18250.0)]),
+            RedisValue::List(vec![b"4711".to_vec()]),
         ] {
             let at = Timestamp::from_millis(0);
-            let sighting = Sighting::alone("user:42".into(), value, Ttl::Ms(9_000), at);
-            let raw = shown(&sighting, Naming::default());
+            let state = KeyState::without_companions("user:42".into(), value, Ttl::Ms(9_000), at);
+            let raw = redact(&state, KeyPatterns::default());
             let is_hidden = |text: &Option<RawText>| {
                 text.as_ref()
                     .is_none_or(|text| matches!(text, RawText::Hidden { .. }))

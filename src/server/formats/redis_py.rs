@@ -1,40 +1,44 @@
-//! redis-py's `Lock` (Python), and django-redis, redbeat and kombu on top of it: a version 1 UUID in hex.
+//! redis-py's `Lock` (Python), which django-redis, redbeat and kombu use: a version 1 UUID in hex.
 //!
 //! ```text
-//! SET orders:42  88a4914ee51011f19df302fc00000001  NX            no TTL by default: a crash leaves it there for ever
+//! SET orders:42  88a4914ee51011f19df302fc00000001  NX            no TTL by default: stuck after a crash
 //! ```
 //!
-//! The UUID is made before the wait begins, so its time says since when the owner has been waiting and holding; its node
-//! is the network card of the owner's host. Source: `redis/lock.py`, RFC 9562 §5.1.
+//! The UUID is generated before the wait for the lock, so its timestamp is the start of waiting or
+//! holding. Its node field is the network card address of the owner's host. Source:
+//! `redis/lock.py`, RFC 9562 §5.1.
 
-use super::{Hint, Recognised, shapes, text};
+use super::{DetectedLock, NameHint, shapes, string_value};
 use crate::domain::{Format, Timestamp};
-use crate::server::sighting::Sighting;
+use crate::server::key_state::KeyState;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
-/// How old a lock may plausibly be: 32 random hex digits look like a version 1 UUID once in 64, and of this age never.
-const OLDEST_MS: i64 = 90 * DAY_MS;
-/// How far the owner's clock may be ahead of ours.
-const AHEAD_MS: i64 = 5 * 60 * 1000;
-/// From the start of the Gregorian calendar, where the clock of these UUIDs begins, to 1970, in their unit of 100 ns.
+/// The maximum plausible age of a lock. One in 64 random strings of 32 hex digits looks like a
+/// version 1 UUID, but practically none has a timestamp in this range.
+const MAX_AGE_MS: i64 = 90 * DAY_MS;
+/// The maximum skew of the owner's clock ahead of the console's clock.
+const MAX_CLOCK_SKEW_MS: i64 = 5 * 60 * 1000;
+/// The Unix epoch in the timestamps of version 1 UUIDs, which count 100 ns since the start of the
+/// Gregorian calendar.
 const GREGORIAN_TO_UNIX: u64 = 0x01B2_1DD2_1381_4000;
 
-/// Recognises the hex form of a version 1 UUID from the last 90 days.
-pub fn recognise(sighting: &Sighting, _hint: Hint) -> Option<Recognised> {
-    let value = text(sighting)?;
-    let claimed_at = time(value)?;
-    let age = sighting.seen_at.millis_since(claimed_at);
-    if !(-AHEAD_MS..=OLDEST_MS).contains(&age) {
+/// Detects a version 1 UUID in hex from the last 90 days.
+pub fn detect(state: &KeyState, _hint: NameHint) -> Option<DetectedLock> {
+    let value = string_value(state)?;
+    let claimed_at = uuid_time(value)?;
+    let age = state.read_at.millis_since(claimed_at);
+    if !(-MAX_CLOCK_SKEW_MS..=MAX_AGE_MS).contains(&age) {
         return None;
     }
     Some(
-        Recognised::by_value(Format::RedisPy, sighting, value, network_card(value))
-            .claimed_at(claimed_at),
+        DetectedLock::from_value(Format::RedisPy, state, value, network_card(value))
+            .with_claimed_at(claimed_at),
     )
 }
 
-/// When a version 1 UUID was made; nothing for any other value.
-fn time(value: &[u8]) -> Option<Timestamp> {
+/// The timestamp of a version 1 UUID; `None` for other values.
+fn uuid_time(value: &[u8]) -> Option<Timestamp> {
+    // Version 1 and the variant of RFC 9562.
     if !(shapes::is_hex(value, 32)
         && value[12] == b'1'
         && matches!(value[16], b'8' | b'9' | b'a' | b'b'))
@@ -48,9 +52,10 @@ fn time(value: &[u8]) -> Option<Timestamp> {
     Some(Timestamp::from_millis(i64::try_from(millis).ok()?))
 }
 
-/// The address of the network card in a UUID, which tells hosts apart.
+/// The network card address in a UUID, which identifies the host.
 ///
-/// Where Python found no card it made the number up and marked it as a multicast address; that says nothing to anybody.
+/// If Python finds no network card, it generates a random number with the multicast bit set. Such
+/// an address does not identify a host.
 fn network_card(value: &[u8]) -> Option<String> {
     let digits = std::str::from_utf8(value.get(20..32)?).ok()?;
     let first = u8::from_str_radix(&digits[..2], 16).ok()?;
@@ -60,18 +65,18 @@ fn network_card(value: &[u8]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{NOW, seen, string};
+    use super::super::testing::{NOW, key_state, string};
     use super::*;
     use crate::domain::Lease;
     use crate::server::formats;
-    use crate::server::sighting::Value;
+    use crate::server::key_state::RedisValue;
 
     /// Written by redis-py 8.1.0 on 2026-11-20.
     const REAL: &str = "88a4914ee51011f19df302fc00000001";
 
     #[test]
-    fn the_token_names_card_and_time() {
-        let lock = formats::recognise(&string("orders:42", REAL, None), false).unwrap();
+    fn a_token_has_a_network_card_address_and_a_time() {
+        let lock = formats::detect(&string("orders:42", REAL, None), false).unwrap();
         assert_eq!(lock.format, Format::RedisPy);
         assert_eq!(
             lock.owners[0].owner.label.as_deref(),
@@ -87,25 +92,28 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_nobody_can_have_written_makes_it_a_random_number() {
-        let at = time(REAL.as_bytes()).unwrap();
+    fn an_implausible_time_means_that_the_value_is_random() {
+        let at = uuid_time(REAL.as_bytes()).unwrap();
         let seen_at = |now: Timestamp| {
-            let sighting = Sighting {
-                seen_at: now,
+            let state = KeyState {
+                read_at: now,
                 ..string("orders:42", REAL, 9_000)
             };
-            formats::recognise(&sighting, false).unwrap().format
+            formats::detect(&state, false).unwrap().format
         };
-        assert_eq!(seen_at(at.plus_millis(OLDEST_MS)), Format::RedisPy);
-        assert_eq!(seen_at(at.plus_millis(OLDEST_MS + 1)), Format::NodeRedlock);
-        assert_eq!(seen_at(at.plus_millis(-AHEAD_MS)), Format::RedisPy);
-        assert_eq!(seen_at(at.plus_millis(-AHEAD_MS - 1)), Format::NodeRedlock);
+        assert_eq!(seen_at(at.plus_millis(MAX_AGE_MS)), Format::RedisPy);
+        assert_eq!(seen_at(at.plus_millis(MAX_AGE_MS + 1)), Format::NodeRedlock);
+        assert_eq!(seen_at(at.plus_millis(-MAX_CLOCK_SKEW_MS)), Format::RedisPy);
+        assert_eq!(
+            seen_at(at.plus_millis(-MAX_CLOCK_SKEW_MS - 1)),
+            Format::NodeRedlock
+        );
     }
 
     #[test]
-    fn a_made_up_card_is_no_label() {
+    fn a_random_network_card_address_is_not_a_label() {
         let made_up = REAL.replace("02fc", "03fc");
-        let lock = formats::recognise(&string("orders:42", made_up, None), false).unwrap();
+        let lock = formats::detect(&string("orders:42", made_up, None), false).unwrap();
         assert_eq!(
             (lock.format, lock.owners[0].owner.label.clone()),
             (Format::RedisPy, None)
@@ -121,22 +129,25 @@ mod tests {
             format!("{REAL}0"),
         ] {
             assert_eq!(
-                recognise(&string("a", value.as_str(), None), hint()),
+                detect(&string("a", value.as_str(), None), name_hint()),
                 None,
                 "{value}"
             );
         }
-        assert_eq!(recognise(&seen("a", Value::TooLarge, None), hint()), None);
         assert_eq!(
-            NOW.millis_since(time(REAL.as_bytes()).unwrap()) / 60_000,
+            detect(&key_state("a", RedisValue::TooLarge, None), name_hint()),
+            None
+        );
+        assert_eq!(
+            NOW.millis_since(uuid_time(REAL.as_bytes()).unwrap()) / 60_000,
             17
         );
     }
 
-    fn hint() -> Hint {
-        Hint {
-            lock_like_name: true,
-            named_by_operator: true,
+    fn name_hint() -> NameHint {
+        NameHint {
+            is_lock_like: true,
+            matches_explicit_keys: true,
         }
     }
 }

@@ -1,86 +1,95 @@
-//! Redisson's `RLock` (Java) and node-redisson: a hash whose field names the owner and whose value counts re-entries.
+//! Redisson's `RLock` (Java) and node-redisson: a hash with the owner as the field and the hold
+//! count as the value.
 //!
 //! ```text
-//! HSET order:42  6d1f0c3e-…-fe05:87  1      PEXPIRE order:42 30000      instance UUID : thread, times held
+//! HSET order:42  6d1f0c3e-…-fe05:87  1      PEXPIRE order:42 30000      instance UUID : thread, hold count
 //! ```
 //!
-//! Spin and non-reentrant locks and the parts of a multi-lock have the same hash and nothing else. Fair and fenced locks are
-//! told by what stands beside it:
+//! Spin locks, non-reentrant locks and the parts of a multi-lock have the same hash. Fair and
+//! fenced locks are detected by their companion keys:
 //!
 //! ```text
-//! RPUSH redisson_lock_queue:{order:42}    <uuid>:<thread>           fair: who waits, the next one first
-//! ZADD  redisson_lock_timeout:{order:42}  <ms> <uuid>:<thread>      and until when each of them does
+//! RPUSH redisson_lock_queue:{order:42}    <uuid>:<thread>           fair: the waiters in order
+//! ZADD  redisson_lock_timeout:{order:42}  <ms> <uuid>:<thread>      fair: the timeout of each waiter
 //! INCR  redisson_lock_token:{order:42}                              fenced
 //! ```
 //!
-//! Queue and timeouts have no TTL and may outlive everything: who is past his time waits no more. A fair lock that nobody
-//! waits for cannot be told from another. A watchdog renews a lease of 30 s every 10 s. Source: `RedissonLock`,
-//! `RedissonBaseLock`, `RedissonFairLock`, `RedissonFencedLock`.
+//! The queue and the timeouts have no TTL and may outlive the lock, so waiters past their timeout
+//! are ignored. A fair lock without waiters is indistinguishable from a simple lock. A watchdog
+//! renews the lease of 30 s every 10 s. Source: `RedissonLock`, `RedissonBaseLock`,
+//! `RedissonFairLock`, `RedissonFencedLock`.
 
-use super::recognised::fields;
+use super::detected_lock::hash_fields;
 use super::redisson_owner::label;
-use super::{Hint, Recognised, SeenOwner, companions, has_ttl, shapes};
+use super::{DetectedLock, DetectedOwner, NameHint, companions, has_ttl, shapes};
 use crate::domain::{Confidence, Format, LockKey};
-use crate::server::sighting::{Sighting, Value};
+use crate::server::key_state::{KeyState, RedisValue};
 
-/// Recognises a hash all of whose fields are owners and all of whose values are counts from 1 up.
-pub fn recognise(sighting: &Sighting, hint: Hint) -> Option<Recognised> {
-    let fields = fields(sighting)?;
-    // Redisson always sets a TTL. Without one and without a telling name these are somebody's counters.
-    if !(has_ttl(sighting) || hint.lock_like_name) {
+/// Detects a hash whose fields are owners and whose values are positive counts.
+pub fn detect(state: &KeyState, name_hint: NameHint) -> Option<DetectedLock> {
+    let fields = hash_fields(state)?;
+    // Redisson always sets a TTL. Without a TTL and a lock-like name these are counters.
+    if !(has_ttl(state) || name_hint.is_lock_like) {
         return None;
     }
     let owners = fields
         .iter()
-        .map(|(field, holds)| owner(field, holds))
+        .map(|(field, hold_count)| owner(field, hold_count))
         .collect::<Option<Vec<_>>>()?;
-    let waiting = waiting(sighting);
-    let name = &sighting.key;
+    let waiter_count = count_waiters(state);
+    let name = &state.key;
     let has = |prefix: &[u8]| {
-        sighting
-            .companion(&companions::beside(prefix, name))
+        state
+            .companion(&companions::companion_key(prefix, name))
             .is_some()
     };
-    let format = if waiting.is_some() || has(companions::TIMEOUTS) {
+    let format = if waiter_count.is_some() || has(companions::TIMEOUTS_PREFIX) {
         Format::RedissonFair
-    } else if has(companions::TOKEN) {
+    } else if has(companions::TOKEN_PREFIX) {
         Format::RedissonFenced
     } else {
         Format::Redisson
     };
-    let confidence = if has_ttl(sighting) {
+    let confidence = if has_ttl(state) {
         Confidence::Sure
     } else {
         Confidence::Likely
     };
-    let lock = Recognised::of_owners(format, sighting, owners).of_format(format);
-    Some(Recognised { waiting, ..lock }.with(confidence))
+    let lock = DetectedLock::from_owners(format, state, owners).with_format(format);
+    Some(
+        DetectedLock {
+            waiter_count,
+            ..lock
+        }
+        .with_confidence(confidence),
+    )
 }
 
-/// How many stand in a fair lock's queue and still wait; nothing where it has no queue.
-fn waiting(sighting: &Sighting) -> Option<u32> {
-    let beside = |prefix: &[u8]| -> Option<&Value> {
-        let key: LockKey = companions::beside(prefix, &sighting.key);
-        sighting.companion(&key).map(|found| &found.value)
+/// The number of waiters in the queue of a fair lock that have not timed out; `None` without a
+/// queue.
+fn count_waiters(state: &KeyState) -> Option<u32> {
+    let companion_value = |prefix: &[u8]| -> Option<&RedisValue> {
+        let key: LockKey = companions::companion_key(prefix, &state.key);
+        state.companion(&key).map(|found| &found.value)
     };
-    let Some(Value::List(queue)) = beside(companions::QUEUE) else {
+    let Some(RedisValue::List(queue)) = companion_value(companions::QUEUE_PREFIX) else {
         return None;
     };
-    let is_late = |waiter: &&Vec<u8>| match beside(companions::TIMEOUTS) {
-        Some(Value::SortedSet(until)) => until
+    let has_timed_out = |waiter: &&Vec<u8>| match companion_value(companions::TIMEOUTS_PREFIX) {
+        Some(RedisValue::SortedSet(until)) => until
             .iter()
-            .any(|(member, score)| member == *waiter && *score <= sighting.seen_at.millis() as f64),
+            .any(|(member, score)| member == *waiter && *score <= state.read_at.millis() as f64),
         Some(_) | None => false,
     };
-    let late = queue.iter().filter(is_late).count();
-    u32::try_from(queue.len() - late).ok()
+    let timed_out = queue.iter().filter(has_timed_out).count();
+    u32::try_from(queue.len() - timed_out).ok()
 }
 
-/// The owner of a field and its count.
-pub(super) fn owner(field: &[u8], holds: &[u8]) -> Option<SeenOwner> {
-    let mut seen = SeenOwner::new(Format::Redisson, field, Some(label(field)?));
-    seen.owner.holds = Some(shapes::positive(holds)?);
-    Some(seen)
+/// The owner in a field with its hold count.
+pub(super) fn owner(field: &[u8], hold_count: &[u8]) -> Option<DetectedOwner> {
+    let mut detected = DetectedOwner::new(Format::Redisson, field, Some(label(field)?));
+    detected.owner.hold_count = Some(shapes::parse_count(hold_count)?);
+    Some(detected)
 }
 
 #[cfg(test)]
@@ -94,8 +103,8 @@ mod tests {
     const NODE: &str = "6d1f0c3e-6a37-4ae6-9d0e-0f5c4a3cfe05:9d0e0f5c-4a3c-4e05-8d1f-0c3e6a374ae6";
 
     #[test]
-    fn the_field_is_the_owner_and_the_value_counts() {
-        let lock = formats::recognise(&hash("order:42", &[(JAVA, "2")], 29_000), false).unwrap();
+    fn the_field_is_the_owner_and_the_value_is_the_hold_count() {
+        let lock = formats::detect(&hash("order:42", &[(JAVA, "2")], 29_000), false).unwrap();
         assert_eq!(
             (lock.format, lock.mode),
             (Format::Redisson, Mode::Exclusive)
@@ -109,13 +118,13 @@ mod tests {
             lock.owners[0].owner.label.as_deref(),
             Some("6d1f0c3e thread 87")
         );
-        assert_eq!(lock.owners[0].owner.holds, Some(2));
+        assert_eq!(lock.owners[0].owner.hold_count, Some(2));
         assert_eq!(lock.lease, Lease::until(NOW.plus_millis(29_000), NOW));
     }
 
     #[test]
-    fn node_redisson_names_a_client_instead_of_a_thread() {
-        let lock = formats::recognise(&hash("order:42", &[(NODE, "1")], 29_000), false).unwrap();
+    fn node_redisson_has_a_client_instead_of_a_thread() {
+        let lock = formats::detect(&hash("order:42", &[(NODE, "1")], 29_000), false).unwrap();
         assert_eq!(
             lock.owners[0].owner.label.as_deref(),
             Some("6d1f0c3e client 9d0e0f5c")
@@ -123,57 +132,60 @@ mod tests {
     }
 
     #[test]
-    fn without_ttl_only_a_lock_like_name_convinces() {
-        assert!(formats::recognise(&hash("lock:a", &[(JAVA, "1")], None), false).is_some());
+    fn without_a_ttl_a_lock_like_name_is_required() {
+        assert!(formats::detect(&hash("lock:a", &[(JAVA, "1")], None), false).is_some());
         assert_eq!(
-            formats::recognise(&hash("visits", &[(JAVA, "1")], None), true),
+            formats::detect(&hash("visits", &[(JAVA, "1")], None), true),
             None
         );
     }
 
     #[test]
-    fn what_stands_beside_it_tells_fair_and_fenced_locks() {
+    fn fair_and_fenced_locks_are_detected_by_their_companion_keys() {
         let lock = || hash("order:42", &[(JAVA, "1")], 29_000);
-        let queue = Value::List(members(&[NODE, JAVA]));
+        let queue = RedisValue::List(members(&[NODE, JAVA]));
         let until = |ms: f64| {
-            Value::SortedSet(vec![
+            RedisValue::SortedSet(vec![
                 (NODE.into(), NOW_MS + ms),
                 (JAVA.into(), NOW_MS + 1.0),
             ])
         };
         let fair = lock()
-            .beside("redisson_lock_queue:{order:42}", queue)
-            .beside("redisson_lock_timeout:{order:42}", until(5_000.0));
-        let seen = formats::recognise(&fair, false).unwrap();
-        assert_eq!((seen.format, seen.waiting), (Format::RedissonFair, Some(2)));
-        assert_eq!(seen.owners[0].owner.format, Format::RedissonFair);
+            .with_companion("redisson_lock_queue:{order:42}", queue)
+            .with_companion("redisson_lock_timeout:{order:42}", until(5_000.0));
+        let detected = formats::detect(&fair, false).unwrap();
+        assert_eq!(
+            (detected.format, detected.waiter_count),
+            (Format::RedissonFair, Some(2))
+        );
+        assert_eq!(detected.owners[0].owner.format, Format::RedissonFair);
         let late = lock()
-            .beside(
+            .with_companion(
                 "redisson_lock_queue:{order:42}",
-                Value::List(members(&[NODE])),
+                RedisValue::List(members(&[NODE])),
             )
-            .beside("redisson_lock_timeout:{order:42}", until(-1.0));
-        assert_eq!(formats::recognise(&late, false).unwrap().waiting, Some(0));
-        let fenced = lock().beside(
+            .with_companion("redisson_lock_timeout:{order:42}", until(-1.0));
+        assert_eq!(formats::detect(&late, false).unwrap().waiter_count, Some(0));
+        let fenced = lock().with_companion(
             "redisson_lock_token:{order:42}",
-            Value::Text(b"17".to_vec()),
+            RedisValue::Text(b"17".to_vec()),
         );
         assert_eq!(
-            formats::recognise(&fenced, false).unwrap().format,
+            formats::detect(&fenced, false).unwrap().format,
             Format::RedissonFenced
         );
-        let another = lock().beside(
+        let another = lock().with_companion(
             "redisson_lock_token:{order:43}",
-            Value::Text(b"17".to_vec()),
+            RedisValue::Text(b"17".to_vec()),
         );
         assert_eq!(
-            formats::recognise(&another, false).unwrap().format,
+            formats::detect(&another, false).unwrap().format,
             Format::Redisson
         );
     }
 
     #[test]
-    fn one_field_that_is_no_owner_makes_it_another_hash() {
+    fn a_hash_with_a_field_that_is_not_an_owner_is_not_detected() {
         let user = "6d1f0c3e-6a37-4ae6-9d0e-0f5c4a3cfe05";
         let writer = format!("{JAVA}:write");
         let others: [&[(&str, &str)]; 7] = [
@@ -187,7 +199,7 @@ mod tests {
         ];
         for fields in others {
             assert_eq!(
-                formats::recognise(&hash("lock:a", fields, 1_000), true),
+                formats::detect(&hash("lock:a", fields, 1_000), true),
                 None,
                 "{fields:?}"
             );

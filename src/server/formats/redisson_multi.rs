@@ -1,25 +1,26 @@
-//! Redisson's `RFasterMultiLock` (Java): one hash for a group, three fields for each value that is locked.
+//! Redisson's `RFasterMultiLock` (Java): a hash per group with three fields per locked value.
 //!
 //! ```text
-//! HSET orders  <22 characters>  <uuid>:87                              whose the value is: a hash of it, in base64
-//! HSET orders  <22 characters>:<uuid>:87:expire_time  1795200515556    until when, by the owner's clock
+//! HSET orders  <22 characters>  <uuid>:87                              the hash of the value in base64, and its owner
+//! HSET orders  <22 characters>:<uuid>:87:expire_time  1795200515556    the expiry, by the owner's clock
 //! HSET orders  <22 characters>:<uuid>:87:lock_count   1
 //! ```
 //!
-//! Every value is a lock of its own within the group; each owner's bytes are the value's field and its owner, so that one
-//! thread's two values are two. Values past their time are free. Source: `RedissonFasterMultiLock`.
+//! Every value is a separate lock in the group. An owner's bytes are the value's field and the
+//! owner, so that two values of one thread are two owners. Expired values are free. Source:
+//! `RedissonFasterMultiLock`.
 
-use super::recognised::fields;
-use super::{Hint, OwnerBytes, Recognised, redisson_owner, shapes};
+use super::detected_lock::hash_fields;
+use super::{DetectedLock, NameHint, OwnerBytes, redisson_owner, shapes};
 use crate::domain::Format;
-use crate::server::sighting::Sighting;
+use crate::server::key_state::KeyState;
 
 const COUNT: &[u8] = b":lock_count";
 const UNTIL: &[u8] = b":expire_time";
 
-/// Recognises a hash in which every value that is locked has its count and its time.
-pub fn recognise(sighting: &Sighting, _hint: Hint) -> Option<Recognised> {
-    let fields = fields(sighting)?;
+/// Detects a hash in which every locked value has a count and an expiry.
+pub fn detect(state: &KeyState, _hint: NameHint) -> Option<DetectedLock> {
+    let fields = hash_fields(state)?;
     let value_of = |name: &[u8]| {
         let at = fields.binary_search_by(|(field, _)| field.as_slice().cmp(name));
         at.ok().map(|at| &fields[at].1)
@@ -31,33 +32,33 @@ pub fn recognise(sighting: &Sighting, _hint: Hint) -> Option<Recognised> {
         let until = value_of(&[&base, UNTIL].concat())?;
         let until: i64 = std::str::from_utf8(until).ok()?.parse().ok()?;
         let label = redisson_owner::label(owner)?;
-        locked.push((base, label, until, shapes::positive(count)?));
+        locked.push((base, label, until, shapes::parse_count(count)?));
     }
-    // Three fields for each, and nothing else.
+    // A hash with further fields belongs to another application.
     if locked.len() * 3 != fields.len() {
         return None;
     }
     let members = locked
         .iter()
         .map(|(base, label, until, _)| (&base[..], Some(label.clone()), *until));
-    let mut lock = Recognised::of_deadlines(Format::RedissonMulti, sighting, 0, members)?;
-    for seen in &mut lock.owners {
-        let whose = |base: &[u8]| OwnerBytes::new(base) == seen.bytes;
-        seen.owner.holds = locked
+    let mut lock = DetectedLock::from_deadlines(Format::RedissonMulti, state, 0, members)?;
+    for detected in &mut lock.owners {
+        let is_base_of = |base: &[u8]| OwnerBytes::new(base) == detected.bytes;
+        detected.owner.hold_count = locked
             .iter()
-            .find_map(|(base, _, _, count)| whose(base).then_some(*count));
+            .find_map(|(base, _, _, count)| is_base_of(base).then_some(*count));
     }
     Some(lock)
 }
 
 /// 16 bytes in base64 without padding.
 fn is_value(field: &[u8]) -> bool {
-    field.len() == 22 && shapes::is_base64(field) && shapes::ends_sixteen_bytes(field[21])
+    field.len() == 22 && shapes::is_base64(field) && shapes::is_final_char_of_16_bytes(field[21])
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{NOW, hash, labels, told};
+    use super::super::testing::{NOW, describe, hash, labels};
     use super::*;
     use crate::domain::{Lease, Mode};
     use crate::server::formats;
@@ -74,7 +75,7 @@ mod tests {
         ]
     }
 
-    fn group(fields: &[(String, String)]) -> Sighting {
+    fn group(fields: &[(String, String)]) -> KeyState {
         let fields: Vec<(&str, &str)> = fields
             .iter()
             .map(|(field, value)| (field.as_str(), value.as_str()))
@@ -83,16 +84,16 @@ mod tests {
     }
 
     #[test]
-    fn each_value_that_is_locked_is_an_owner() {
+    fn each_locked_value_is_an_owner() {
         let now = NOW.millis();
         let fields = [locked(ONE, now + 9_000), locked(TWO, now + 5_000)].concat();
-        let lock = formats::recognise(&group(&fields), false).unwrap();
+        let lock = formats::detect(&group(&fields), false).unwrap();
         assert_eq!(
             (lock.format, lock.mode, lock.owners.len()),
             (Format::RedissonMulti, Mode::Shared, 2)
         );
         assert_eq!(lock.lease, Lease::until(NOW.plus_millis(9_000), NOW));
-        assert_eq!(lock.owners[0].owner.holds, Some(2));
+        assert_eq!(lock.owners[0].owner.hold_count, Some(2));
         assert_ne!(
             lock.owners[0].owner.fingerprint,
             lock.owners[1].owner.fingerprint
@@ -106,12 +107,12 @@ mod tests {
     }
 
     #[test]
-    fn a_field_too_many_or_too_few_makes_it_another_hash() {
-        let whole = locked(ONE, NOW.millis() + 9_000);
-        assert!(told(&group(&whole)).is_some());
-        assert_eq!(told(&group(&whole[..2])), None);
-        assert_eq!(told(&group(&whole[1..])), None);
-        let more = [whole.clone(), vec![("total".into(), "3".into())]].concat();
-        assert_eq!(told(&group(&more)), None);
+    fn additional_or_missing_fields_are_not_detected() {
+        let complete = locked(ONE, NOW.millis() + 9_000);
+        assert!(describe(&group(&complete)).is_some());
+        assert_eq!(describe(&group(&complete[..2])), None);
+        assert_eq!(describe(&group(&complete[1..])), None);
+        let more = [complete.clone(), vec![("total".into(), "3".into())]].concat();
+        assert_eq!(describe(&group(&more)), None);
     }
 }

@@ -1,24 +1,25 @@
-//! Redisson's `RReadWriteLock` (Java): a hash with a mode, a field per reader, and one for the writer.
+//! Redisson's `RReadWriteLock` (Java): a hash with a mode, a field per reader, and one for the
+//! writer.
 //!
 //! ```text
-//! HSET order:42  mode read   <uuid>:87 1   <uuid>:88 2           two readers, one of them twice
-//! HSET order:42  mode write  <uuid>:87:write 1   <uuid>:87 1     a writer, who also reads
-//! SET  {order:42}:<uuid>:87:rwlock_timeout:1  1  PX 30000        each reading's own lease
+//! HSET order:42  mode read   <uuid>:87 1   <uuid>:88 2           two readers, one of them re-entered
+//! HSET order:42  mode write  <uuid>:87:write 1   <uuid>:87 1     a writer that also reads
+//! SET  {order:42}:<uuid>:87:rwlock_timeout:1  1  PX 30000        the lease of a read hold
 //! ```
 //!
-//! In the mode `write` only the writer is an owner. Source: `RedissonReadLock`, `RedissonWriteLock`.
+//! In mode `write` only the writer is an owner. Source: `RedissonReadLock`, `RedissonWriteLock`.
 
-use super::recognised::fields;
-use super::{Hint, Recognised, redisson};
+use super::detected_lock::hash_fields;
+use super::{DetectedLock, NameHint, redisson};
 use crate::domain::Format;
-use crate::server::sighting::Sighting;
+use crate::server::key_state::KeyState;
 
 const MODE: &[u8] = b"mode";
 const WRITE: &[u8] = b":write";
 
-/// Recognises a hash of a mode and owners.
-pub fn recognise(sighting: &Sighting, _hint: Hint) -> Option<Recognised> {
-    let fields = fields(sighting)?;
+/// Detects a hash with a mode and owners.
+pub fn detect(state: &KeyState, _hint: NameHint) -> Option<DetectedLock> {
+    let fields = hash_fields(state)?;
     let mode = fields.iter().find(|(field, _)| field == MODE)?;
     let is_writing = match &mode.1[..] {
         b"read" => false,
@@ -26,35 +27,35 @@ pub fn recognise(sighting: &Sighting, _hint: Hint) -> Option<Recognised> {
         _ => return None,
     };
     let (mut readers, mut writers) = (Vec::new(), Vec::new());
-    for (field, holds) in fields.iter().filter(|(field, _)| field != MODE) {
-        let (owner, among) = match field.strip_suffix(WRITE) {
+    for (field, hold_count) in fields.iter().filter(|(field, _)| field != MODE) {
+        let (owner, owners) = match field.strip_suffix(WRITE) {
             Some(owner) => (owner, &mut writers),
             None => (&field[..], &mut readers),
         };
-        let mut seen = redisson::owner(owner, holds)?;
-        // The whole field is what the node compares.
-        seen = super::SeenOwner {
+        let mut detected = redisson::owner(owner, hold_count)?;
+        // The library compares the whole field, including the suffix of a writer.
+        detected = super::DetectedOwner {
             owner: crate::domain::Owner {
                 fingerprint: super::fingerprint(field),
-                ..seen.owner
+                ..detected.owner
             },
             bytes: super::OwnerBytes::new(field.as_slice()),
-            until: seen.until,
+            lease: detected.lease,
         };
-        among.push(seen);
+        owners.push(detected);
     }
     let owners = if is_writing { writers } else { readers };
     if owners.is_empty() {
         return None;
     }
-    let lock = Recognised::of_owners(Format::RedissonReadWrite, sighting, owners)
-        .of_format(Format::RedissonReadWrite);
-    Some(if is_writing { lock } else { lock.shared() })
+    let lock = DetectedLock::from_owners(Format::RedissonReadWrite, state, owners)
+        .with_format(Format::RedissonReadWrite);
+    Some(if is_writing { lock } else { lock.into_shared() })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{hash, labels, told};
+    use super::super::testing::{describe, hash, labels};
     use super::*;
     use crate::domain::{Confidence, Mode};
     use crate::server::formats;
@@ -65,7 +66,7 @@ mod tests {
     #[test]
     fn every_reader_is_an_owner() {
         let readers = hash("order:42", &[(A, "1"), (B, "2"), ("mode", "read")], 29_000);
-        let lock = formats::recognise(&readers, false).unwrap();
+        let lock = formats::detect(&readers, false).unwrap();
         assert_eq!(
             (lock.format, lock.confidence, lock.mode),
             (Format::RedissonReadWrite, Confidence::Sure, Mode::Shared)
@@ -74,27 +75,27 @@ mod tests {
             labels(&readers),
             ["6d1f0c3e thread 87", "9d0e0f5c thread 3"]
         );
-        assert_eq!(lock.owners[1].owner.holds, Some(2));
+        assert_eq!(lock.owners[1].owner.hold_count, Some(2));
         assert_eq!(lock.owners[1].bytes.expose(), B.as_bytes());
         assert_eq!(lock.owners[1].owner.format, Format::RedissonReadWrite);
     }
 
     #[test]
-    fn a_writer_is_the_only_owner_though_it_reads_too() {
+    fn a_writer_that_also_reads_is_the_only_owner() {
         let field = format!("{A}:write");
         let writer = hash(
             "order:42",
             &[(A, "1"), (&field, "1"), ("mode", "write")],
             29_000,
         );
-        let lock = formats::recognise(&writer, false).unwrap();
+        let lock = formats::detect(&writer, false).unwrap();
         assert_eq!((lock.mode, lock.owners.len()), (Mode::Exclusive, 1));
         assert_eq!(lock.owners[0].bytes.expose(), field.as_bytes());
         assert_eq!(labels(&writer), ["6d1f0c3e thread 87"]);
     }
 
     #[test]
-    fn other_hashes_with_a_mode_are_something_else() {
+    fn other_hashes_with_a_mode_are_not_detected() {
         let writer = format!("{A}:write");
         let others: [&[(&str, &str)]; 6] = [
             &[("mode", "read")],
@@ -105,7 +106,7 @@ mod tests {
             &[("mode", "read"), (A, "1"), ("name", "Ada")],
         ];
         for fields in others {
-            assert_eq!(told(&hash("lock:a", fields, 1_000)), None, "{fields:?}");
+            assert_eq!(describe(&hash("lock:a", fields, 1_000)), None, "{fields:?}");
         }
     }
 }

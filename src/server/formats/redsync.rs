@@ -4,29 +4,32 @@
 //! SET payouts  Zb1kM5c0P7mJr8xw3uVYHQ==  NX PX 8000              8 s is the library's default
 //! ```
 //!
-//! 16 bytes fill 21 characters and two bits of the next, which is therefore one of `A Q g w`: 15 of 16 other strings of
-//! this length fail that test. Source: `mutex.go`.
+//! 16 bytes are 21 characters and two bits of the next one, which is therefore one of `A Q g w`.
+//! 15 of 16 other strings of this length fail this check. Source: `mutex.go`.
 
-use super::{Hint, Recognised, has_ttl, shapes, text};
+use super::{DetectedLock, NameHint, has_ttl, shapes, string_value};
 use crate::domain::{Confidence, Format};
-use crate::server::sighting::Sighting;
+use crate::server::key_state::KeyState;
 
-/// Recognises base64 of 16 bytes. Without a TTL it is somebody else's lock at best.
-pub fn recognise(sighting: &Sighting, hint: Hint) -> Option<Recognised> {
-    let value = text(sighting).filter(|value| is_token(value))?;
-    let confidence = if has_ttl(sighting) {
+/// Detects 16 bytes in base64. redsync always sets a TTL, so the confidence is lower without one.
+///
+/// [`super::detect_with_patterns`] lowers it further under a name that is not lock-like, because
+/// other data has the same shape.
+pub fn detect(state: &KeyState, name_hint: NameHint) -> Option<DetectedLock> {
+    let value = string_value(state).filter(|value| is_token(value))?;
+    let confidence = if has_ttl(state) {
         Confidence::Sure
     } else {
-        hint.makes(false)
+        name_hint.confidence(false)
     };
-    Some(Recognised::by_value(Format::Redsync, sighting, value, None).with(confidence))
+    Some(DetectedLock::from_value(Format::Redsync, state, value, None).with_confidence(confidence))
 }
 
 fn is_token(value: &[u8]) -> bool {
     let Some((body, b"==")) = value.split_at_checked(22) else {
         return false;
     };
-    shapes::is_base64(body) && shapes::ends_sixteen_bytes(body[21])
+    shapes::is_base64(body) && shapes::is_final_char_of_16_bytes(body[21])
 }
 
 #[cfg(test)]
@@ -36,13 +39,13 @@ mod tests {
     use crate::server::formats;
 
     #[test]
-    fn base64_of_sixteen_bytes() {
+    fn base64_of_sixteen_bytes_is_detected() {
         for token in [
             "Zb1kM5c0P7mJr8xw3uVYHQ==",
             "AAAAAAAAAAAAAAAAAAAAAA==",
             "/+/+/+/+/+/+/+/+/+/+/w==",
         ] {
-            let lock = formats::recognise(&string("payouts", token, 8_000), false).unwrap();
+            let lock = formats::detect(&string("payouts", token, 8_000), false).unwrap();
             assert_eq!(
                 (lock.format, lock.owners[0].owner.label.clone()),
                 (Format::Redsync, None),
@@ -59,28 +62,28 @@ mod tests {
             "Zb1kM5c0P7mJr8xw3uVYHQ=",
             "Zb1kM5c0P7mJr8xw3uV-HQ==",
         ] {
-            let format = formats::recognise(&string("payouts", value, 8_000), true).unwrap();
+            let format = formats::detect(&string("payouts", value, 8_000), true).unwrap();
             assert_ne!(format.format, Format::Redsync, "{value}");
         }
     }
 
     #[test]
-    fn without_ttl_and_without_a_hint_it_could_be_anything() {
+    fn without_a_ttl_and_a_name_hint_it_is_only_a_possible_lock() {
         let token = "Zb1kM5c0P7mJr8xw3uVYHQ==";
         let confidence = |key: &str| {
-            let lock = formats::recognise(&string(key, token, None), false).unwrap();
+            let lock = formats::detect(&string(key, token, None), false).unwrap();
             lock.confidence
         };
-        assert_eq!(confidence("nonce"), Confidence::Possible);
+        assert_eq!(confidence("payouts"), Confidence::Possible);
         assert_eq!(confidence("lock:a"), Confidence::Likely);
         assert_eq!(
-            formats::recognise(&string("payouts", token, None), true)
+            formats::detect(&string("payouts", token, None), true)
                 .unwrap()
                 .format,
             Format::Redsync
         );
         assert_eq!(
-            formats::recognise(&string("lock:a", token, None), false)
+            formats::detect(&string("lock:a", token, None), false)
                 .unwrap()
                 .format,
             Format::Redsync

@@ -1,22 +1,22 @@
-//! rslock and redlock (Rust): 20 random bytes as they are.
+//! rslock and redlock (Rust): 20 random bytes without an encoding.
 //!
 //! ```text
 //! SET payouts  <20 bytes, not UTF-8>  NX PX 10000
 //! ```
 //!
-//! The bytes must never pass through text: a lossy copy would compare unequal on the node. Twenty random bytes are valid
-//! UTF-8 about once in a million; such a lock is plain. Source: `src/lock.rs`.
+//! The bytes must never be converted to text: a lossy copy would not match on the node. About one
+//! in a million tokens is valid UTF-8 and is detected as a plain lock. Source: `src/lock.rs`.
 
-use super::{Hint, Recognised, has_ttl, text};
+use super::{DetectedLock, NameHint, has_ttl, string_value};
 use crate::domain::{Confidence, Format};
-use crate::server::sighting::Sighting;
+use crate::server::key_state::KeyState;
 
-/// Recognises 20 bytes that are no text and have a TTL.
-pub fn recognise(sighting: &Sighting, _hint: Hint) -> Option<Recognised> {
+/// Detects 20 bytes that are not UTF-8, with a TTL.
+pub fn detect(state: &KeyState, _hint: NameHint) -> Option<DetectedLock> {
     let is_token = |value: &&[u8]| value.len() == 20 && std::str::from_utf8(value).is_err();
-    let value = text(sighting).filter(|value| has_ttl(sighting) && is_token(value))?;
-    let lock = Recognised::by_value(Format::Rslock, sighting, value, None);
-    Some(lock.with(Confidence::Likely))
+    let value = string_value(state).filter(|value| has_ttl(state) && is_token(value))?;
+    let lock = DetectedLock::from_value(Format::Rslock, state, value, None);
+    Some(lock.with_confidence(Confidence::Likely))
 }
 
 #[cfg(test)]
@@ -29,8 +29,8 @@ mod tests {
         *b"\xf3\x01}\x9a{\"\xc0\x00\x80\x7f\xfe\x10\x22\xa1\xb2\xc3\xd4\xe5\xf6\x07";
 
     #[test]
-    fn twenty_bytes_that_are_no_text() {
-        let lock = formats::recognise(&string("payouts", TOKEN, 10_000), false).unwrap();
+    fn twenty_bytes_that_are_not_utf8_are_detected() {
+        let lock = formats::detect(&string("payouts", TOKEN, 10_000), false).unwrap();
         assert_eq!(
             (lock.format, lock.owners[0].owner.label.clone()),
             (Format::Rslock, None)
@@ -39,11 +39,11 @@ mod tests {
     }
 
     #[test]
-    fn random_bytes_may_start_like_json() {
+    fn random_bytes_that_start_like_json_are_detected() {
         let mut token = TOKEN;
         token[..2].copy_from_slice(b"{\"");
         assert_eq!(
-            formats::recognise(&string("payouts", token, 10_000), false)
+            formats::detect(&string("payouts", token, 10_000), false)
                 .unwrap()
                 .format,
             Format::Rslock
@@ -53,16 +53,13 @@ mod tests {
     #[test]
     fn text_other_lengths_and_keys_without_ttl_are_not_rslock() {
         assert_eq!(
-            formats::recognise(&string("payouts", *b"twenty letters long!", 10_000), false),
+            formats::detect(&string("payouts", *b"twenty letters long!", 10_000), false),
             None
         );
         assert_eq!(
-            formats::recognise(&string("payouts", &TOKEN[..19], 10_000), false),
+            formats::detect(&string("payouts", &TOKEN[..19], 10_000), false),
             None
         );
-        assert_eq!(
-            formats::recognise(&string("digest", TOKEN, None), false),
-            None
-        );
+        assert_eq!(formats::detect(&string("digest", TOKEN, None), false), None);
     }
 }

@@ -1,35 +1,37 @@
-//! `ShedLock` (Java): a string that says when, where and by whom it was taken.
+//! `ShedLock` (Java): a string with the time, the host and a UUID.
 //!
 //! ```text
 //! SET job-lock:default:send-reminders  ADDED:2026-11-20T18:40:00.123Z@worker-7d9f:3f0c…-fe05  NX PX <lockAtMostFor>
 //! ```
 //!
-//! The value alone is enough. A key that is there does not mean that the task still runs: `lockAtLeastFor` lets the key
-//! outlive it. Source: `InternalRedisLockProvider`.
+//! The value alone is distinctive. The task may already have ended while the key exists, because
+//! `lockAtLeastFor` keeps the key for a minimum time. Source: `InternalRedisLockProvider`.
 
-use super::{Hint, Recognised, shapes, text};
+use super::{DetectedLock, NameHint, shapes, string_value};
 use crate::domain::{Format, Timestamp};
-use crate::server::sighting::Sighting;
+use crate::server::key_state::KeyState;
 
-/// Recognises `ADDED:<time>@<host>:<uuid>`.
-pub fn recognise(sighting: &Sighting, _hint: Hint) -> Option<Recognised> {
-    let value = text(sighting)?;
-    let (claimed_at, host) = read(value)?;
+/// Detects `ADDED:<time>@<host>:<uuid>`.
+pub fn detect(state: &KeyState, _hint: NameHint) -> Option<DetectedLock> {
+    let value = string_value(state)?;
+    let (claimed_at, host) = parse(value)?;
     let label = shapes::readable(host).map(str::to_owned);
-    Some(Recognised::by_value(Format::ShedLock, sighting, value, label).claimed_at(claimed_at))
+    Some(
+        DetectedLock::from_value(Format::ShedLock, state, value, label).with_claimed_at(claimed_at),
+    )
 }
 
-/// The moment and the host of a value.
-fn read(value: &[u8]) -> Option<(Timestamp, &[u8])> {
+/// Parses the time and the host.
+fn parse(value: &[u8]) -> Option<(Timestamp, &[u8])> {
     let rest = value.strip_prefix(b"ADDED:")?;
     let at = rest.iter().position(|&byte| byte == b'@')?;
     let (time, rest) = (&rest[..at], &rest[at + 1..]);
-    // 36 characters of UUID and the colon before them; the host may contain colons itself (IPv6).
+    // The UUID has 36 characters and a colon before it. The host may also contain colons (IPv6).
     let (host, uuid) = rest.split_at_checked(rest.len().checked_sub(37)?)?;
-    let shaped =
+    let is_valid =
         time.ends_with(b"Z") && uuid[0] == b':' && shapes::is_uuid(&uuid[1..].to_ascii_lowercase());
-    let moment = std::str::from_utf8(time).ok().filter(|_| shaped)?;
-    Some((Timestamp::try_from(moment.to_owned()).ok()?, host))
+    let time = std::str::from_utf8(time).ok().filter(|_| is_valid)?;
+    Some((Timestamp::try_from(time.to_owned()).ok()?, host))
 }
 
 #[cfg(test)]
@@ -43,9 +45,9 @@ mod tests {
         "ADDED:2026-11-20T18:40:00.123Z@worker-7d9f:3f0c51c0-6a37-4ae6-9d0e-0f5c4a3cfe05";
 
     #[test]
-    fn the_value_names_host_and_time() {
-        let seen = string("job-lock:default:send-reminders", VALUE, 30_000);
-        let lock = formats::recognise(&seen, false).unwrap();
+    fn the_value_has_a_host_and_a_time() {
+        let detected = string("job-lock:default:send-reminders", VALUE, 30_000);
+        let lock = formats::detect(&detected, false).unwrap();
         assert_eq!(lock.format, Format::ShedLock);
         assert_eq!(lock.owners[0].owner.label.as_deref(), Some("worker-7d9f"));
         assert_eq!(
@@ -54,26 +56,26 @@ mod tests {
         );
         assert_eq!(
             lock.lease,
-            Lease::until(seen.seen_at.plus_millis(30_000), seen.seen_at)
+            Lease::until(detected.read_at.plus_millis(30_000), detected.read_at)
         );
         assert_eq!(lock.owners[0].bytes.expose(), VALUE.as_bytes());
     }
 
     #[test]
-    fn the_value_alone_is_enough_whatever_the_name() {
-        assert!(formats::recognise(&string("reports", VALUE, None), false).is_some());
+    fn the_value_alone_is_sufficient() {
+        assert!(formats::detect(&string("reports", VALUE, None), false).is_some());
     }
 
     #[test]
     fn a_host_may_be_an_address_or_missing() {
         let uuid = "3f0c51c0-6a37-4ae6-9d0e-0f5c4a3cfe05";
         let label = |host: &str| {
-            let seen = string(
+            let detected = string(
                 "a",
                 format!("ADDED:2026-11-20T18:40:00.123Z@{host}:{uuid}"),
                 1,
             );
-            formats::recognise(&seen, false).unwrap().owners[0]
+            formats::detect(&detected, false).unwrap().owners[0]
                 .owner
                 .label
                 .clone()
@@ -84,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_or_has_no_such_day_is_not_one() {
+    fn truncated_values_and_invalid_dates_are_not_detected() {
         for value in [
             "ADDED:",
             "ADDED:2026-11-20T18:40:00.123Z@host",
@@ -92,7 +94,7 @@ mod tests {
             &VALUE.replace("-20T", "-31T"),
         ] {
             assert_eq!(
-                formats::recognise(&string("reports", value, 1_000), false),
+                formats::detect(&string("reports", value, 1_000), false),
                 None,
                 "{value}"
             );

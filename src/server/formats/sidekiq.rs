@@ -1,28 +1,29 @@
-//! sidekiq-unique-jobs (Ruby): a hash of job ids that hold a digest.
+//! sidekiq-unique-jobs (Ruby): a hash of the job ids that hold a digest.
 //!
 //! ```text
-//! HSET uniquejobs:9f86…d015:LOCKED  2f3b…9c01  1795200485.556     job id, and since when
-//! HSET uniquejobs:9f86…d015:LOCKED  2f3b…9c01  {"worker":"Mail"…  version 9 keeps a description instead
+//! HSET uniquejobs:9f86…d015:LOCKED  2f3b…9c01  1795200485.556     job id and start time
+//! HSET uniquejobs:9f86…d015:LOCKED  2f3b…9c01  {"worker":"Mail"…  version 9 stores a description instead
 //! ```
 //!
-//! The key without `:LOCKED`, `…:QUEUED`, `…:PRIMED` and `…:INFO` belong to it; `…:RUN` is the digest of a job that runs.
-//! There is no TTL unless one is set. A job id is 24 hex digits; a label says nothing of the bytes that are compared, so there
-//! is none. Source: `lib/sidekiq_unique_jobs/key.rb`, `locksmith.rb`.
+//! The key without `:LOCKED` and the keys `…:QUEUED`, `…:PRIMED` and `…:INFO` are companion keys;
+//! `…:RUN` is the digest of a running job. There is no TTL by default. A job id has 24 hex digits
+//! and is the secret value, so there is no label. Source: `lib/sidekiq_unique_jobs/key.rb`,
+//! `locksmith.rb`.
 
-use super::recognised::fields;
-use super::{Hint, Recognised, SeenOwner, shapes};
+use super::detected_lock::hash_fields;
+use super::{DetectedLock, DetectedOwner, NameHint, shapes};
 use crate::domain::{Confidence, Format, Timestamp};
-use crate::server::sighting::Sighting;
+use crate::server::key_state::KeyState;
 
 const LOCKED: &[u8] = b":LOCKED";
-const ID: usize = 24;
+const JOB_ID_LENGTH: usize = 24;
 
-/// Recognises a hash of job ids under a name that ends with `:LOCKED`.
-pub fn recognise(sighting: &Sighting, _hint: Hint) -> Option<Recognised> {
-    let name = sighting.key.as_bytes().strip_suffix(LOCKED)?;
-    let fields = fields(sighting)?;
+/// Detects a hash of job ids under a name that ends with `:LOCKED`.
+pub fn detect(state: &KeyState, _hint: NameHint) -> Option<DetectedLock> {
+    let name = state.key.as_bytes().strip_suffix(LOCKED)?;
+    let fields = hash_fields(state)?;
     let is_job = |(id, since): &(Vec<u8>, Vec<u8>)| {
-        shapes::is_hex(id, ID) && (shapes::is_decimal(since) || since.starts_with(b"{"))
+        shapes::is_hex(id, JOB_ID_LENGTH) && (shapes::is_decimal(since) || since.starts_with(b"{"))
     };
     if !fields.iter().all(is_job) {
         return None;
@@ -33,25 +34,26 @@ pub fn recognise(sighting: &Sighting, _hint: Hint) -> Option<Recognised> {
         .any(|part| shapes::is_hex(part, 32) || shapes::is_hex(part, 64));
     let owners = fields
         .iter()
-        .map(|(id, _)| SeenOwner::new(Format::SidekiqUniqueJobs, id, None))
+        .map(|(id, _)| DetectedOwner::new(Format::SidekiqUniqueJobs, id, None))
         .collect();
-    let mut lock = Recognised::of_owners(Format::SidekiqUniqueJobs, sighting, owners);
+    let mut lock = DetectedLock::from_owners(Format::SidekiqUniqueJobs, state, owners);
     lock.claimed_at = match fields {
-        [(_, since)] => moment(since),
+        [(_, since)] => parse_seconds(since),
         _ => None,
     };
     if fields.len() > 1 {
-        lock = lock.shared();
+        lock = lock.into_shared();
     }
     Some(if has_digest {
         lock
     } else {
-        lock.with(Confidence::Likely)
+        lock.with_confidence(Confidence::Likely)
     })
 }
 
-/// Seconds since 1970 with a fraction, in a time that can be.
-pub(super) fn moment(seconds: &[u8]) -> Option<Timestamp> {
+/// Parses seconds since the Unix epoch with an optional fraction. Implausibly large values are
+/// rejected.
+pub(super) fn parse_seconds(seconds: &[u8]) -> Option<Timestamp> {
     let text = std::str::from_utf8(seconds)
         .ok()
         .filter(|_| shapes::is_decimal(seconds))?;
@@ -71,13 +73,13 @@ mod tests {
     const OTHER: &str = "3f3b4c5d6e7f8a9b0c1d2e3f";
 
     #[test]
-    fn job_ids_are_owners_and_their_time_is_known() {
+    fn job_ids_are_owners_with_a_start_time() {
         let locked = hash(KEY, &[(JOB, "1795200485.556")], None);
         assert_eq!(
             format(&locked),
             Some((Format::SidekiqUniqueJobs, Confidence::Sure))
         );
-        let lock = formats::recognise(&locked, false).unwrap();
+        let lock = formats::detect(&locked, false).unwrap();
         assert_eq!(lock.lease, Lease::Never);
         assert_eq!(lock.owners[0].bytes.expose(), JOB.as_bytes());
         assert_eq!(
@@ -85,12 +87,12 @@ mod tests {
             Some(Timestamp::from_millis(1_795_200_485_556))
         );
         let two = hash(KEY, &[(JOB, "1795200485.5"), (OTHER, "1795200486.5")], None);
-        let lock = formats::recognise(&two, false).unwrap();
+        let lock = formats::detect(&two, false).unwrap();
         assert_eq!((lock.mode, lock.owners.len()), (Mode::Shared, 2));
     }
 
     #[test]
-    fn version_nine_describes_the_job_and_a_running_one_has_a_digest_too() {
+    fn descriptions_of_version_9_and_running_jobs_are_detected() {
         let described = hash(KEY, &[(JOB, "{\"worker\":\"Mail\"}")], 9_000);
         assert!(format(&described).is_some());
         let running = KEY.replace(":LOCKED", ":RUN:LOCKED");
@@ -101,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn other_fields_and_names_are_something_else() {
+    fn other_fields_and_names_are_not_detected() {
         for (key, field) in [
             ("doors:LOCKED", "front"),
             (KEY, "2f3b"),

@@ -1,4 +1,4 @@
-//! One change in the stream, its place there, and what viewers are sent of it.
+//! One change in the stream, its id, and its encoding as a server-sent event.
 
 use std::sync::OnceLock;
 
@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use crate::domain::Change;
 
-/// Where in the stream something stands: `<epoch>-<seq>`. The epoch changes with every start of the server.
+/// A position in the change stream: `<epoch>-<seq>`. The epoch changes with every start of the
+/// server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventId {
     pub(super) epoch: i64,
@@ -15,17 +16,17 @@ pub struct EventId {
 }
 
 impl EventId {
-    /// Whether it stands before this sequence number of the same epoch.
+    /// Whether this id is before a sequence number of the same epoch.
     pub fn is_before(self, seq: u64) -> bool {
         self.seq < seq
     }
 
-    /// Whether it was told by the time this other one of the same stream was.
-    pub(super) fn was_told_by(self, other: Self) -> bool {
+    /// Whether this id is not after another id of the same stream.
+    pub(super) fn is_at_or_before(self, other: Self) -> bool {
         self.seq <= other.seq
     }
 
-    /// Reads an id as it was sent; nothing where it is not one.
+    /// Parses an id; `None` if it is malformed.
     pub fn parse(text: &str) -> Option<Self> {
         let (epoch, seq) = text.split_once('-')?;
         Some(Self {
@@ -41,40 +42,46 @@ impl std::fmt::Display for EventId {
     }
 }
 
-/// One change at its place in the stream.
+/// One change and its event id.
 #[derive(Debug)]
-pub struct Event {
-    /// Its place in the stream.
+pub struct ChangeEvent {
+    /// The event id.
     pub id: EventId,
     /// What changed.
     pub change: Change,
-    written: OnceLock<Bytes>,
+    encoded: OnceLock<Bytes>,
 }
 
-impl Event {
+impl ChangeEvent {
     pub(super) fn new(id: EventId, change: Change) -> Self {
         Self {
             id,
             change,
-            written: OnceLock::new(),
+            encoded: OnceLock::new(),
         }
     }
 
-    /// The change as a server-sent event: written out once for all viewers, and not at all where nobody wants to hear of everything.
+    /// The change as a server-sent event. Encoded on first use and shared by all subscribers.
     pub fn frame(&self) -> Bytes {
+        // Encoded on demand: the bytes are needed only if there is a subscriber to all changes.
         let write = || {
-            let mut written = Vec::new();
-            write_event(&mut written, "change", self.id, &self.change);
-            written.into()
+            let mut encoded = Vec::new();
+            write_sse_event(&mut encoded, "change", self.id, &self.change);
+            encoded.into()
         };
-        self.written.get_or_init(write).clone()
+        self.encoded.get_or_init(write).clone()
     }
 }
 
-/// Writes a server-sent event. Its data is JSON, and JSON has no line breaks: each field is one line.
-pub(super) fn write_event(frame: &mut Vec<u8>, event: &str, id: EventId, data: &impl Serialize) {
+/// Appends a server-sent event. JSON contains no raw line breaks, so each field is one line.
+pub(super) fn write_sse_event(
+    frame: &mut Vec<u8>,
+    event: &str,
+    id: EventId,
+    data: &impl Serialize,
+) {
     frame.extend_from_slice(format!("event: {event}\nid: {id}\ndata: ").as_bytes());
-    serde_json::to_writer(&mut *frame, data).expect("what is told has no maps with odd keys");
+    serde_json::to_writer(&mut *frame, data).expect("all map keys are strings");
     frame.extend_from_slice(b"\n\n");
 }
 
@@ -83,18 +90,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_place_in_a_stream_is_none() {
+    fn malformed_event_ids_are_rejected() {
         for text in ["", "5", "x-1", "5--1", "5-1-1"] {
             assert_eq!(EventId::parse(text), None, "{text}");
         }
     }
 
     #[test]
-    fn whatever_a_text_holds_an_event_has_three_lines_and_an_empty_one() {
+    fn line_breaks_in_data_do_not_add_lines_to_an_event() {
         let mut frame = Vec::new();
         let id = EventId::parse("5-7").unwrap();
-        write_event(&mut frame, "change", id, &"a\nevent: b\r\n\ndata: c");
-        write_event(&mut frame, "window", id, &1);
+        write_sse_event(&mut frame, "change", id, &"a\nevent: b\r\n\ndata: c");
+        write_sse_event(&mut frame, "window", id, &1);
         let text = String::from_utf8(frame).unwrap();
         assert_eq!(
             text,

@@ -1,149 +1,174 @@
-//! Pure: one key's answers folded into what the board showed of it before.
+//! Folds one observation of a key into the previous state of its lock. No I/O.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use strum::VariantArray as _;
 
-use super::history::Expected;
-use super::holders::{self, Other, SAME_DEADLINE_MS, Track};
-use super::lead::{self, FoldContext};
-use super::merge::Entry;
-use super::renewing;
-use super::told;
-use crate::domain::quorum::{Judgement, Seen, judge};
+use super::feed_inference;
+use super::history::HoldExpectation;
+use super::holders::{self, DEADLINE_JITTER_MS, OwnerTrack, TrackedHolder};
+use super::leading_owner::{self, FoldContext};
+use super::merge::{FormatInfo, KeyObservation};
+use super::renewal_tracker;
+use crate::domain::quorum::{Judgement, ObservedLock, judge};
 use crate::domain::{
-    AcquiredAt, Answer, Change, Flag, Format, Holder, Lease, Lock, LockId, Mode, NodeAnswer, Owner,
-    Timestamp, Verdict,
+    AcquiredAtSource, Change, Confidence, Flag, Format, Holder, Lease, Lock, LockId, Mode,
+    NodeObservation, Observation, Owner, Timestamp, Verdict,
 };
-use crate::server::clock::Moment;
+use crate::server::clock::ClockReading;
 
-/// So many owners are remembered that may be there still, on nodes that cannot be asked.
-const MOST_AWAY: usize = 16;
+/// Owners remembered per lock because an unreachable node may still show them.
+const MAX_UNREACHABLE_OWNERS: usize = 16;
 
-/// What is remembered about a lock beyond what is shown.
+/// After this many renewals by one owner, a possible lock is likely a lock.
+const RENEWALS_OF_A_LOCK: u32 = 2;
+
+/// Tracking state of a lock that is not part of its public view.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Memory {
-    /// When the nodes were asked: an older answer that comes later is not believed.
-    asked: Moment,
-    /// The owner whose figures are the lock's.
-    pub(super) lead: Track,
-    /// The others that are seen, or may be there still.
-    others: Vec<Other>,
+pub(super) struct TrackedLock {
+    /// When the nodes were read. Older readings that arrive later are ignored.
+    read_at: ClockReading,
+    /// The leading owner.
+    pub(super) lead: OwnerTrack,
+    /// Other owners that are shown, or may still be shown by an unreachable node.
+    others: Vec<TrackedHolder>,
 }
 
-impl Memory {
-    /// By how many milliseconds the wall clock was set since the nodes were asked.
-    pub(super) fn stepped_ms(&self, now: Moment) -> i64 {
-        now.step_ms_since(self.asked)
+impl TrackedLock {
+    /// Milliseconds by which the wall clock was stepped since the last reading.
+    pub(super) fn clock_step_ms(&self, now: ClockReading) -> i64 {
+        now.wall_step_ms_since(self.read_at)
     }
 
-    fn shift(&mut self, ms: i64) {
-        self.lead.shift(ms);
+    fn apply_clock_step(&mut self, ms: i64) {
+        self.lead.apply_clock_step(ms);
         for other in &mut self.others {
-            other.shift(ms);
+            other.apply_clock_step(ms);
         }
     }
 }
 
-/// What one look at one key comes to.
+/// The effect of one observation of a key.
 #[derive(Debug, PartialEq)]
-pub(super) enum Step {
-    /// Nothing new.
-    Nothing,
-    /// It is gone.
-    Forget(Change),
-    /// It looks different, though no node showed it.
-    Show(Change),
-    /// It was seen and looks different.
-    Remember(Memory, Change),
-    /// It was seen and looks the same: viewers need not hear of it, but the API says when it was last observed.
-    Refresh(Memory, Arc<Lock>),
+pub(super) enum Transition {
+    /// No change.
+    Ignore,
+    /// The lock is gone.
+    Remove(Change),
+    /// The view changed although no node showed the lock; tracking state is kept.
+    ShowOnly(Change),
+    /// The lock was observed and its view changed.
+    Store(TrackedLock, Change),
+    /// The lock was observed without a visible change. Subscribers are not notified; the API
+    /// reports the new observation time.
+    Touch(TrackedLock, Arc<Lock>),
 }
 
-/// Folds what the nodes answered to what they were `asked` into what was shown `before`.
+/// Folds an observation read at `read_at` into the state shown `before`.
 ///
-/// Which answer is the later one, and whether the wall clock was set in between, is read from the steady clock. Where it was set,
-/// the moments that were shown before are put where the wall clock has them now: a deadline that moved with it was not renewed.
+/// The order of readings and steps of the wall clock are determined by the monotonic clock. After a
+/// step, the times shown before are moved to the new wall clock: a deadline that moved with it was
+/// not renewed.
 ///
-/// An owner that goes on renewing for longer than `longest_hold` is pointed out.
+/// An owner that keeps renewing for longer than `max_hold` is flagged `endless`.
 pub(super) fn fold(
     id: LockId,
     before: Option<&Lock>,
-    memory: Option<&Memory>,
-    asked: Moment,
-    longest_hold: Duration,
-    entry: Entry,
-) -> Step {
-    if memory.is_some_and(|memory| memory.asked.steady > asked.steady) {
-        return Step::Nothing;
+    tracked: Option<&TrackedLock>,
+    read_at: ClockReading,
+    max_hold: Duration,
+    observation: KeyObservation,
+) -> Transition {
+    // Readings can arrive out of order: an inspection and the watcher may read the same key
+    // concurrently.
+    if tracked.is_some_and(|tracked| tracked.read_at.monotonic > read_at.monotonic) {
+        return Transition::Ignore;
     }
-    let asked_at = asked.wall;
-    let shown = before;
-    let stepped_ms = memory.map_or(0, |memory| memory.stepped_ms(asked));
+    let now = read_at.wall;
+    // Compared without the shift, because subscribers have received the unshifted times.
+    let previous = before;
+    let clock_step_ms = tracked.map_or(0, |tracked| tracked.clock_step_ms(read_at));
     let shifted = before
-        .filter(|_| stepped_ms != 0)
-        .map(|before| shift(before, stepped_ms));
+        .filter(|_| clock_step_ms != 0)
+        .map(|before| apply_clock_step(before, clock_step_ms));
     let before = shifted.as_ref().or(before);
-    let memory = memory.cloned().map(|mut memory| {
-        memory.shift(stepped_ms);
-        memory
+    let tracked = tracked.cloned().map(|mut tracked| {
+        tracked.apply_clock_step(clock_step_ms);
+        tracked
     });
-    let answers: Vec<&Answer> = entry.nodes.iter().map(|node| &node.answer).collect();
-    let mode = entry.told.map_or(Mode::Exclusive, |told| told.mode);
-    match (judge(&answers, mode), before) {
-        (Judgement::NotObserved, Some(before)) => Step::Forget(Change::Gone {
+    let node_observations: Vec<&Observation> = observation
+        .nodes
+        .iter()
+        .map(|node| &node.observation)
+        .collect();
+    let mode = observation
+        .format_info
+        .map_or(Mode::Exclusive, |info| info.mode);
+    match (judge(&node_observations, mode), before) {
+        (Judgement::NotObserved, Some(before)) => Transition::Remove(Change::Gone {
             id,
-            ending: told::ending(before, entry.watched, asked_at),
-            at: asked_at,
+            end_reason: feed_inference::infer_end_reason(before, observation.feed, now),
+            at: now,
         }),
-        (Judgement::CannotTell, Some(before)) => {
-            let lock = cannot_tell(before.clone(), entry.nodes);
-            if same(before, &lock) {
-                Step::Nothing
+        (Judgement::Undetermined, Some(before)) => {
+            // Unreachable nodes may still hold the lock, so it stays in the index.
+            let lock = mark_unknown(before.clone(), observation.nodes);
+            if is_same_view(before, &lock) {
+                Transition::Ignore
             } else {
-                Step::Show(Change::Updated {
+                Transition::ShowOnly(Change::Updated {
                     lock: Arc::new(lock),
                 })
             }
         }
-        (Judgement::NotObserved | Judgement::CannotTell, None) => Step::Nothing,
-        (Judgement::Seen(seen), before) => {
-            let (memory, lock, kind) = show(id, before, memory, asked, longest_hold, seen, entry);
-            let looks_the_same = shown.is_some_and(|shown| same(shown, &lock));
+        (Judgement::NotObserved | Judgement::Undetermined, None) => Transition::Ignore,
+        (Judgement::Observed(observed), before) => {
+            let (tracked, lock, kind) = fold_observed(
+                id,
+                before,
+                tracked,
+                read_at,
+                max_hold,
+                observed,
+                observation,
+            );
+            let is_unchanged = previous.is_some_and(|previous| is_same_view(previous, &lock));
             let lock = Arc::new(lock);
             match kind {
-                Kind::Appeared => Step::Remember(memory, Change::Appeared { lock }),
-                Kind::ChangedHands => Step::Remember(memory, Change::ChangedHands { lock }),
-                Kind::Renewed => Step::Remember(memory, Change::Renewed { lock }),
-                Kind::Stays if looks_the_same => Step::Refresh(memory, lock),
-                Kind::Stays => Step::Remember(memory, Change::Updated { lock }),
+                ChangeKind::Appeared => Transition::Store(tracked, Change::Appeared { lock }),
+                ChangeKind::OwnerChanged => {
+                    Transition::Store(tracked, Change::OwnerChanged { lock })
+                }
+                ChangeKind::Renewed => Transition::Store(tracked, Change::Renewed { lock }),
+                ChangeKind::Updated if is_unchanged => Transition::Touch(tracked, lock),
+                ChangeKind::Updated => Transition::Store(tracked, Change::Updated { lock }),
             }
         }
     }
 }
 
-/// What happened to a lock that is seen.
-enum Kind {
+/// The kind of change of an observed lock.
+enum ChangeKind {
     Appeared,
-    ChangedHands,
+    OwnerChanged,
     Renewed,
-    Stays,
+    Updated,
 }
 
-impl Kind {
-    fn of(before: Option<&Lock>, now: &Lock, memory: &Memory, renewed: bool) -> Self {
+impl ChangeKind {
+    fn of(before: Option<&Lock>, now: &Lock, tracked: &TrackedLock, renewed: bool) -> Self {
         match before {
             None => Self::Appeared,
-            Some(before) if is_handed_over(before, now, memory) => Self::ChangedHands,
+            Some(before) if has_new_owner(before, now, tracked) => Self::OwnerChanged,
             Some(_) if renewed => Self::Renewed,
-            Some(_) => Self::Stays,
+            Some(_) => Self::Updated,
         }
     }
 }
 
-/// A lock as it would have been shown by a clock that was set by so many milliseconds.
-fn shift(lock: &Lock, ms: i64) -> Lock {
+/// The lock with its times moved by a step of the wall clock.
+fn apply_clock_step(lock: &Lock, ms: i64) -> Lock {
     let mut lock = lock.clone();
     lock.lease = lock.lease.shifted(ms);
     lock.observed_at = lock.observed_at.plus_millis(ms);
@@ -151,127 +176,135 @@ fn shift(lock: &Lock, ms: i64) -> Lock {
     for holder in &mut lock.holders {
         holder.shift(ms);
     }
-    // What an owner claims is by its own clock.
-    if lock.acquired_at_is == AcquiredAt::FirstSeen {
+    // A time claimed by an owner comes from the owner's clock.
+    if lock.acquired_at_source == AcquiredAtSource::FirstSeen {
         lock.acquired_at = lock.acquired_at.plus_millis(ms);
     }
     for node in &mut lock.nodes {
-        if let Answer::Holds { lease, .. } = &mut node.answer {
+        if let Observation::Holds { lease, .. } = &mut node.observation {
             *lease = lease.shifted(ms);
         }
     }
     lock
 }
 
-fn show(
+fn fold_observed(
     id: LockId,
     before: Option<&Lock>,
-    memory: Option<Memory>,
-    asked: Moment,
-    longest_hold: Duration,
-    mut seen: Seen,
-    entry: Entry,
-) -> (Memory, Lock, Kind) {
-    let asked_at = asked.wall;
-    let told = entry.told;
-    let mode = told.map_or(Mode::Exclusive, |told| told.mode);
-    let mut shown = holders::shown(&seen.owners, &entry.nodes, &entry.deadlines);
-    let (lead_before, mut others) = memory.map_or((None, Vec::new()), |memory| {
-        (Some(memory.lead), memory.others)
-    });
-    lead::put_lead_first(&mut seen, &mut shown, mode, before, &others);
-    let context = FoldContext::at(&seen.owners, before, entry.watched, asked_at);
-    let leader = &seen.owners[0].fingerprint;
-    let mut lead = context.lead(leader, &shown[0], lead_before, &mut others);
-    told::credit(
-        &mut lead.renewals,
-        entry.renewed_here.as_ref(),
-        &seen.owners,
+    tracked: Option<TrackedLock>,
+    read_at: ClockReading,
+    max_hold: Duration,
+    mut observed: ObservedLock,
+    observation: KeyObservation,
+) -> (TrackedLock, Lock, ChangeKind) {
+    let now = read_at.wall;
+    let info = observation.format_info;
+    let mode = info.map_or(Mode::Exclusive, |info| info.mode);
+    let mut readings = holders::read_owners(
+        &observed.owners,
+        &observation.nodes,
+        &observation.leases_by_owner,
     );
-    let (mut beside, other_renewed) = context.beside(&seen.owners, &shown, &mut others);
+    let (lead_before, mut others) = tracked.map_or((None, Vec::new()), |tracked| {
+        (Some(tracked.lead), tracked.others)
+    });
+    leading_owner::move_leader_first(&mut observed, &mut readings, mode, before, &others);
+    let context = FoldContext::new(&observed.owners, before, observation.feed, now);
+    let leader = &observed.owners[0].fingerprint;
+    let mut lead = context.update_leader(leader, &readings[0], lead_before, &mut others);
+    feed_inference::credit_local_renewals(
+        &mut lead.renewals,
+        observation.local_renewals.as_ref(),
+        &observed.owners,
+    );
+    let (mut current_others, other_renewed) =
+        context.update_others(&observed.owners, &readings, &mut others);
     let renewed = lead.is_renewed || other_renewed;
-    // Who has the quorum took it from whoever had it before.
-    let is_taken = seen.verdict == Verdict::Held && mode == Mode::Exclusive;
-    let answered = holders::answered(&entry.nodes);
-    others.retain_mut(|other| !is_taken && other.forget_seen_by(answered));
-    others.truncate(MOST_AWAY);
+    // An owner with a quorum replaces all earlier owners.
+    let has_quorum_owner = observed.verdict == Verdict::Held && mode == Mode::Exclusive;
+    let reachable = holders::reachable_nodes(&observation.nodes);
+    others.retain_mut(|other| !has_quorum_owner && other.clear_nodes(reachable));
+    // Bounds memory when many owners follow each other while a node is unreachable.
+    others.truncate(MAX_UNREACHABLE_OWNERS);
 
-    let format = told
-        .map(|told| told.format)
+    let format = info
+        .map(|info| info.format)
         .or(before.map(|before| before.format))
         .unwrap_or(Format::Plain);
-    let claimed_at = told.and_then(|told| told.claimed_at);
-    let (acquired_at, acquired_at_is) =
-        context.acquired_at(lead.since, claimed_at, format, seen.lease);
-    let leading = lead.holder(leader, acquired_at, acquired_at_is, &shown[0]);
-    let all = std::iter::once(leading).chain(beside.iter().map(|other| other.holder.clone()));
-    let holders: Vec<Holder> = if context.is_one {
+    let claimed_at = info.and_then(|info| info.claimed_at);
+    let (acquired_at, acquired_at_source) =
+        context.acquired_at(lead.start, claimed_at, format, observed.lease);
+    let leading = lead.holder(leader, acquired_at, acquired_at_source, &readings[0]);
+    let all =
+        std::iter::once(leading).chain(current_others.iter().map(|other| other.holder.clone()));
+    // A single holder would repeat the fields of the lock.
+    let holders: Vec<Holder> = if context.has_one_owner {
         Vec::new()
     } else {
         all.collect()
     };
-    others.append(&mut beside);
+    others.append(&mut current_others);
     let mut lock = Lock {
         id,
         format,
-        confidence: told
-            .map(|told| told.confidence)
-            .or(before.map(|before| before.confidence))
-            .unwrap_or_default(),
+        confidence: confidence(info, before, lead.renewals.count),
         mode,
-        verdict: seen.verdict,
+        verdict: observed.verdict,
         flags: Vec::new(),
-        owner: seen.owner,
-        owners: seen.owners,
-        lease: seen.lease,
+        owner: observed.owner,
+        owners: observed.owners,
+        lease: observed.lease,
         acquired_at,
-        acquired_at_is,
-        observed_at: asked_at,
-        nodes: entry.nodes,
+        acquired_at_source,
+        observed_at: now,
+        nodes: observation.nodes,
         renewals: lead.renewals,
         holders,
-        evidence: entry.evidence,
-        unmeasured: entry.unmeasured,
+        evidence: observation.evidence,
+        contention_unavailable_reason: observation.contention_unavailable_reason,
     };
+    // A renewal moves the deadline. Without one, small differences are jitter.
     if let Some(before) = context.same_owner.filter(|_| !renewed) {
-        steady(&mut lock, before);
+        keep_jittered_deadlines(&mut lock, before);
     }
-    let marks = Marks {
-        is_split: seen.is_split,
-        is_fragment: seen.is_fragment,
-        restart_hazard: entry.restart_hazard,
-        expected: entry.expected,
+    let inputs = FlagInputs {
+        is_split: observed.is_split,
+        is_fragment: observed.is_fragment,
+        restart_hazard: observation.restart_hazard,
+        expectation: observation.expectation,
     };
-    let memory = Memory {
-        asked,
+    let tracked = TrackedLock {
+        read_at,
         lead: lead.track,
         others,
     };
-    lock.flags = flags(&lock, marks, &memory, longest_hold, asked_at);
-    let kind = Kind::of(before, &lock, &memory, renewed);
-    (memory, lock, kind)
+    lock.flags = compute_flags(&lock, inputs, &tracked, max_hold, now);
+    let kind = ChangeKind::of(before, &lock, &tracked, renewed);
+    (tracked, lock, kind)
 }
 
-/// Whether somebody else has it now. Of an exclusive lock without an owner that has the quorum, those who were there before, and
-/// may be there still, go on having what they had. A shared lock is handed over when nobody is left of those who had it.
-fn is_handed_over(before: &Lock, now: &Lock, memory: &Memory) -> bool {
+/// Whether the lock has a new owner. Without a quorum owner, earlier owners of an exclusive lock
+/// that may still be shown keep it. A shared lock has a new owner when none of the earlier ones is
+/// left.
+fn has_new_owner(before: &Lock, now: &Lock, tracked: &TrackedLock) -> bool {
     if before.mode == Mode::Shared {
         return !before
             .owners
             .iter()
-            .any(|then| lead::is_among(then, &now.owners));
+            .any(|then| leading_owner::is_among(then, &now.owners));
     }
     let first = |lock: &Lock| lock.owners.first().map(|owner| owner.fingerprint.clone());
-    let is_remembered = |then: &Owner| {
-        let mut others = memory.others.iter();
+    let is_tracked = |then: &Owner| {
+        let mut others = tracked.others.iter();
         others.any(|other| other.holder.fingerprint == then.fingerprint)
     };
-    let stays = |then: &Owner| now.owner.is_none() && is_remembered(then);
-    first(before) != first(now) && !before.owners.first().is_some_and(stays)
+    let may_still_hold = |then: &Owner| now.owner.is_none() && is_tracked(then);
+    first(before) != first(now) && !before.owners.first().is_some_and(may_still_hold)
 }
 
-/// A known lock of which no node that answers shows anything, while those that do not answer could hold it.
-fn cannot_tell(before: Lock, nodes: Vec<NodeAnswer>) -> Lock {
+/// A known lock that no reachable node shows, while unreachable nodes could still hold it.
+fn mark_unknown(before: Lock, nodes: Vec<NodeObservation>) -> Lock {
+    // These flags follow from the replies of nodes that show the lock, and none does now.
     let stale = [Flag::AtRisk, Flag::Split, Flag::Fragment];
     let flags = before
         .flags
@@ -288,32 +321,46 @@ fn cannot_tell(before: Lock, nodes: Vec<NodeAnswer>) -> Lock {
     }
 }
 
-/// Keeps deadlines that only jittered, so that a countdown does not wobble.
-fn steady(lock: &mut Lock, before: &Lock) {
+/// The confidence that the key is a lock. Entries of caches are rewritten with other values; only an
+/// owner extends the lease of the same value again and again.
+fn confidence(info: Option<FormatInfo>, before: Option<&Lock>, renewals: u32) -> Confidence {
+    let before = before.map(|before| before.confidence);
+    let Some(detected) = info.map(|info| info.confidence).or(before) else {
+        return Confidence::default();
+    };
+    let is_renewed = renewals >= RENEWALS_OF_A_LOCK || before == Some(Confidence::Likely);
+    match detected {
+        Confidence::Possible if is_renewed => Confidence::Likely,
+        Confidence::Sure | Confidence::Likely | Confidence::Possible => detected,
+    }
+}
+
+/// Keeps deadlines that differ only by jitter, so that a countdown is steady.
+fn keep_jittered_deadlines(lock: &mut Lock, before: &Lock) {
     let at = lock.observed_at;
     let keep = |now: Lease, before: Lease| match (before.expires_at(), now.expires_at()) {
-        (Some(then), Some(now)) if now.millis_since(then).abs() <= SAME_DEADLINE_MS => {
+        (Some(then), Some(now)) if now.millis_since(then).abs() <= DEADLINE_JITTER_MS => {
             Lease::until(then, at)
         }
         _ => now,
     };
     lock.lease = keep(lock.lease, before.lease);
     for (now, before) in lock.nodes.iter_mut().zip(&before.nodes) {
-        if let (Answer::Holds { lease, .. }, Answer::Holds { lease: then, .. }) =
-            (&mut now.answer, &before.answer)
+        if let (Observation::Holds { lease, .. }, Observation::Holds { lease: then, .. }) =
+            (&mut now.observation, &before.observation)
         {
             *lease = keep(*lease, *then);
         }
     }
 }
 
-/// Whether two views of a lock differ in nothing but the moment they were taken.
-pub(super) fn same(before: &Lock, now: &Lock) -> bool {
+/// Whether two views of a lock are equal except for their time of observation.
+pub(super) fn is_same_view(before: &Lock, now: &Lock) -> bool {
     let lease = |lease: Lease| lease.expires_at();
     before.verdict == now.verdict
         && before.flags == now.flags
         && before.evidence == now.evidence
-        && before.unmeasured == now.unmeasured
+        && before.contention_unavailable_reason == now.contention_unavailable_reason
         && before.renewals == now.renewals
         && before.holders == now.holders
         && before.owner == now.owner
@@ -324,14 +371,14 @@ pub(super) fn same(before: &Lock, now: &Lock) -> bool {
         && lease(before.lease) == lease(now.lease)
         && before.nodes.len() == now.nodes.len()
         && before.nodes.iter().zip(&now.nodes).all(|(before, now)| {
-            match (&before.answer, &now.answer) {
+            match (&before.observation, &now.observation) {
                 (
-                    Answer::Holds {
+                    Observation::Holds {
                         owner,
                         lease: then,
                         others,
                     },
-                    Answer::Holds {
+                    Observation::Holds {
                         owner: another,
                         lease: at,
                         others: more,
@@ -342,45 +389,46 @@ pub(super) fn same(before: &Lock, now: &Lock) -> bool {
         })
 }
 
-/// What a look tells beyond what the lock itself carries.
-struct Marks {
+/// Inputs for flags that the lock itself does not contain.
+struct FlagInputs {
     is_split: bool,
     is_fragment: bool,
     restart_hazard: bool,
-    expected: Option<Expected>,
+    expectation: Option<HoldExpectation>,
 }
 
-fn flags(
+fn compute_flags(
     lock: &Lock,
-    marks: Marks,
-    memory: &Memory,
-    longest_hold: Duration,
+    inputs: FlagInputs,
+    tracked: &TrackedLock,
+    max_hold: Duration,
     now: Timestamp,
 ) -> Vec<Flag> {
-    let over = lock.format.outlives_its_lease() && lock.lease.remaining_ms(now) == Some(0);
-    let at_risk = renewing::at_risk_from(lock, memory.lead.whole_lease_ms, marks.expected)
-        .is_some_and(|from| now >= from);
-    let is_endless = lock.renewals.count > 0 && now.since(lock.acquired_at) > longest_hold;
+    let is_past_lease = lock.format.outlives_lease() && lock.lease.remaining_ms(now) == Some(0);
+    let is_at_risk =
+        renewal_tracker::at_risk_from(lock, tracked.lead.full_lease_ms, inputs.expectation)
+            .is_some_and(|from| now >= from);
+    let is_endless = lock.renewals.count > 0 && now.since(lock.acquired_at) > max_hold;
     let held_ms = u64::try_from(now.millis_since(lock.acquired_at)).unwrap_or(0);
-    let unusual = marks
-        .expected
-        .is_some_and(|expected| held_ms > expected.overdue_after_ms);
+    let is_overdue = inputs
+        .expectation
+        .is_some_and(|expectation| held_ms > expectation.overdue_after_ms);
     Flag::VARIANTS
         .iter()
         .copied()
         .filter(|flag| match flag {
             Flag::NoExpiry => lock.lease == Lease::Never,
-            Flag::AtRisk => at_risk && !over && lock.verdict == Verdict::Held,
-            Flag::Overdue => over || unusual,
-            Flag::Split => marks.is_split,
-            Flag::Fragment => marks.is_fragment,
+            // A lock that outlives its lease is overdue after the deadline, not at risk.
+            Flag::AtRisk => is_at_risk && !is_past_lease && lock.verdict == Verdict::Held,
+            Flag::Overdue => is_past_lease || is_overdue,
+            Flag::Split => inputs.is_split,
+            Flag::Fragment => inputs.is_fragment,
             Flag::Contended => !lock.evidence.is_empty(),
-            Flag::RestartHazard => marks.restart_hazard,
+            Flag::RestartHazard => inputs.restart_hazard,
             Flag::Endless => is_endless,
         })
         .collect()
 }
 
 #[cfg(test)]
-#[path = "fold_tests.rs"]
 mod tests;

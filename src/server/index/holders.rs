@@ -1,179 +1,199 @@
-//! Pure: what is known of each owner alone, where a lock shows several: readers, permits, the two sides of a split.
+//! Tracks each owner separately where a lock shows several: readers, permits, or both sides of a
+//! split. No I/O.
 //!
-//! An owner that is not seen any more is remembered as long as a node which showed it cannot be asked, so that its time with the
-//! lock does not begin anew when that node is back.
+//! An owner that is no longer shown is remembered while a node that showed it is unreachable. Its
+//! hold does not start anew when that node returns.
 
 use std::collections::BTreeMap;
 
-use super::renewing::Beat;
+use super::renewal_tracker::RenewalTracker;
 use crate::domain::quorum::majority;
 use crate::domain::{
-    AcquiredAt, Answer, Fingerprint, Holder, Lease, Mode, NodeAnswer, Owner, Renewals, Source,
-    Timestamp,
+    AcquiredAtSource, Fingerprint, Holder, Lease, Mode, NodeObservation, Observation, Owner,
+    RenewalSource, RenewalStats, Timestamp,
 };
 
-/// A deadline that is read twice differs by the jitter of two round trips; only a larger step is a renewal.
-const RENEWAL_STEP_MS: i64 = 100;
-/// The same where a node told of a write: then a smaller one is a renewal too.
-const TOLD_RENEWAL_STEP_MS: i64 = 30;
-/// A node's message of a write arrives at most this long after a look that already showed the write: two connections.
-const LATE_MESSAGE_MS: i64 = 1_000;
-/// Deadlines closer than this are shown as the same, so that a countdown does not wobble.
-pub(super) const SAME_DEADLINE_MS: i64 = 60;
+/// Two readings of one deadline differ by the jitter of two round trips. Only a larger step is a
+/// renewal.
+const POLL_RENEWAL_STEP_MS: i64 = 100;
+/// The same if a node reported a write: then a smaller step is a renewal too.
+const FEED_RENEWAL_STEP_MS: i64 = 30;
+/// The longest delay of a notification after a poll that already showed the write. Notifications
+/// and commands use different connections.
+const MAX_NOTIFICATION_DELAY_MS: i64 = 1_000;
+/// Deadlines closer than this are shown as equal, so that a countdown does not jitter.
+pub(super) const DEADLINE_JITTER_MS: i64 = 60;
 
-/// Deadlines that the value gives to each owner, one for each node, where the format has them.
-pub(super) type Deadlines = BTreeMap<Fingerprint, Vec<Lease>>;
+/// The leases that the value gives to each owner, one per node, for formats that store them.
+pub(super) type LeasesByOwner = BTreeMap<Fingerprint, Vec<Lease>>;
 
-/// What the nodes show of one owner.
+/// What the nodes show of one owner in one poll.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Shown {
-    /// The nodes, by place, one bit for each of the first 64.
-    nodes: u64,
-    /// How many they are.
-    many: usize,
-    /// Until when a quorum shows it; where none does, until the last of them does not.
+pub(super) struct OwnerReading {
+    /// The nodes that show the owner, one bit for each of the first 64.
+    node_mask: u64,
+    /// The number of nodes that show the owner.
+    node_count: usize,
+    /// The lease until which a quorum shows the owner; without a quorum, the longest lease.
     lease: Lease,
-    /// The lease is nobody else's: when its end moves, this owner renewed.
-    pub(super) is_own_lease: bool,
+    /// No other owner shares the lease, so a changed deadline is a renewal by this owner.
+    pub(super) has_own_lease: bool,
 }
 
-/// What is remembered of one owner.
+/// Tracking state of one owner.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Track {
-    /// The nodes that showed it when they last answered.
-    nodes: u64,
+pub(super) struct OwnerTrack {
+    /// The nodes that showed the owner in their last reply.
+    node_mask: u64,
     lease: Lease,
-    is_own_lease: bool,
-    /// When a look showed a write of which no node had told yet. Its message is still to come and must not be counted again.
-    untold_at: Option<Timestamp>,
-    /// By how many milliseconds the wall clock was set since it was seen.
-    stepped_ms: i64,
-    /// The largest lease left that was seen since it came or renewed: taken for the whole lease.
-    pub(super) whole_lease_ms: u64,
-    beat: Beat,
+    has_own_lease: bool,
+    /// When a poll showed a write before its notification arrived. That notification must not be
+    /// counted again.
+    unreported_write_at: Option<Timestamp>,
+    /// Milliseconds by which the wall clock was stepped since the last observation.
+    clock_step_ms: i64,
+    /// The largest remaining lease since acquisition or the last renewal, used as the full lease.
+    pub(super) full_lease_ms: u64,
+    renewal_tracker: RenewalTracker,
 }
 
-/// What is remembered of an owner beside the one that leads.
+/// Tracking state of an owner other than the leading one.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Other {
+pub(super) struct TrackedHolder {
     pub(super) holder: Holder,
-    pub(super) track: Track,
+    pub(super) track: OwnerTrack,
 }
 
-fn bit(place: usize) -> u64 {
-    u32::try_from(place)
+fn bit(index: usize) -> u64 {
+    // Nodes beyond the 64th have no bit: an owner shown only there is not remembered.
+    u32::try_from(index)
         .ok()
-        .and_then(|place| 1_u64.checked_shl(place))
+        .and_then(|index| 1_u64.checked_shl(index))
         .unwrap_or(0)
 }
 
-/// The nodes that answered, by place.
-pub(super) fn answered(nodes: &[NodeAnswer]) -> u64 {
-    let answering = nodes.iter().enumerate();
-    answering
-        .filter(|(_, node)| node.answer.is_answer())
-        .fold(0, |mask, (place, _)| mask | bit(place))
+/// The nodes that replied, as a bit mask.
+pub(super) fn reachable_nodes(nodes: &[NodeObservation]) -> u64 {
+    let indexed = nodes.iter().enumerate();
+    indexed
+        .filter(|(_, node)| node.observation.is_reachable())
+        .fold(0, |mask, (index, _)| mask | bit(index))
 }
 
-/// What the nodes show of each of these owners, in the same order.
-pub(super) fn shown(owners: &[Owner], nodes: &[NodeAnswer], deadlines: &Deadlines) -> Vec<Shown> {
+/// What the nodes show of each owner, in the order of `owners`.
+pub(super) fn read_owners(
+    owners: &[Owner],
+    nodes: &[NodeObservation],
+    leases_by_owner: &LeasesByOwner,
+) -> Vec<OwnerReading> {
     let quorum = majority(nodes.len());
-    let of = |owner: &Owner| {
-        let own = deadlines.get(&owner.fingerprint);
+    let reading_of = |owner: &Owner| {
+        let own_leases = leases_by_owner.get(&owner.fingerprint);
         let mut leases = Vec::new();
         let (mut mask, mut is_alone) = (0, true);
-        for (place, node) in nodes.iter().enumerate() {
-            if let Answer::Holds { lease, .. } = &node.answer
-                && node.answer.shows(owner)
+        for (index, node) in nodes.iter().enumerate() {
+            if let Observation::Holds { lease, .. } = &node.observation
+                && node.observation.has_owner(owner)
             {
-                mask |= bit(place);
+                mask |= bit(index);
                 leases.push(*lease);
-                is_alone &= node.answer.owners().count() == 1;
+                // A node that shows several owners has a single lease for all of them.
+                is_alone &= node.observation.owners().count() == 1;
             }
         }
-        let many = leases.len();
-        let mut ends = own.cloned().unwrap_or(leases);
-        ends.sort_by(|a, b| b.later(a));
-        let lease = ends.get(quorum - 1).or(ends.first());
-        Shown {
-            nodes: mask,
-            many,
+        let node_count = leases.len();
+        let mut sorted_leases = own_leases.cloned().unwrap_or(leases);
+        sorted_leases.sort_by(|a, b| b.cmp_expiry(a));
+        // Sorted from longest to shortest: up to the lease at this index, a quorum shows the owner.
+        let lease = sorted_leases.get(quorum - 1).or(sorted_leases.first());
+        OwnerReading {
+            node_mask: mask,
+            node_count,
             lease: lease.copied().unwrap_or(Lease::Never),
-            is_own_lease: own.is_some() || is_alone,
+            has_own_lease: own_leases.is_some() || is_alone,
         }
     };
-    owners.iter().map(of).collect()
+    owners.iter().map(reading_of).collect()
 }
 
-/// The place of the owner whose figures are the lock's. Of an exclusive lock with an owner that has the quorum, that one. Else,
-/// among those on most nodes, the one that led before, or that is known for longest.
-pub(super) fn lead(
+/// The index of the owner whose figures represent the lock. For an exclusive lock with a quorum,
+/// that is the owner with the quorum. Otherwise it is, among the owners on most nodes, the previous
+/// leader or the one known for longest.
+pub(super) fn leader_index(
     owners: &[Owner],
-    shown: &[Shown],
+    readings: &[OwnerReading],
     mode: Mode,
     is_held: bool,
     before: Option<&Fingerprint>,
-    others: &[Other],
+    others: &[TrackedHolder],
 ) -> usize {
     if is_held && mode == Mode::Exclusive {
         return 0;
     }
-    let most = shown.first().map_or(0, |shown| shown.many);
-    let rank = |place: &usize| {
-        let fingerprint = &owners[*place].fingerprint;
+    let max_nodes = readings.first().map_or(0, |reading| reading.node_count);
+    let rank = |index: &usize| {
+        let fingerprint = &owners[*index].fingerprint;
         let known = find(others, fingerprint).map(|other| other.holder.acquired_at);
         let is_new = known.is_none();
+        // `false` sorts first: the previous leader, then known owners by their start.
         (before != Some(fingerprint), is_new, known)
     };
-    let places = (0..owners.len().min(shown.len())).filter(|place| shown[*place].many == most);
-    places.min_by_key(rank).unwrap_or(0)
+    let indexes = (0..owners.len().min(readings.len()))
+        .filter(|index| readings[*index].node_count == max_nodes);
+    indexes.min_by_key(rank).unwrap_or(0)
 }
 
-fn find<'a>(others: &'a [Other], fingerprint: &Fingerprint) -> Option<&'a Other> {
+fn find<'a>(others: &'a [TrackedHolder], fingerprint: &Fingerprint) -> Option<&'a TrackedHolder> {
     let mut others = others.iter();
     others.find(|other| other.holder.fingerprint == *fingerprint)
 }
 
-/// Takes what is remembered of this owner out of what is remembered of all.
-pub(super) fn take(others: &mut Vec<Other>, fingerprint: &Fingerprint) -> Option<Other> {
-    let place = others
+/// Removes and returns the state of an owner.
+pub(super) fn take(
+    others: &mut Vec<TrackedHolder>,
+    fingerprint: &Fingerprint,
+) -> Option<TrackedHolder> {
+    let index = others
         .iter()
         .position(|other| other.holder.fingerprint == *fingerprint)?;
-    Some(others.swap_remove(place))
+    Some(others.swap_remove(index))
 }
 
-impl Track {
-    /// An owner that was not seen before, and how many writes were told until then.
-    pub(super) fn begin(shown: &Shown, writes: u32, now: Timestamp) -> Self {
+impl OwnerTrack {
+    /// Starts tracking a new owner. `writes` is the number of writes reported so far.
+    pub(super) fn new(reading: &OwnerReading, writes: u32, now: Timestamp) -> Self {
         Self {
-            untold_at: (writes == 0).then_some(now),
-            nodes: shown.nodes,
-            lease: shown.lease,
-            is_own_lease: shown.is_own_lease,
-            stepped_ms: 0,
-            whole_lease_ms: shown.lease.remaining_ms(now).unwrap_or(0),
-            beat: Beat::default(),
+            // The acquire itself was a write. If it was not notified yet, its notification is still
+            // to come.
+            unreported_write_at: (writes == 0).then_some(now),
+            node_mask: reading.node_mask,
+            lease: reading.lease,
+            has_own_lease: reading.has_own_lease,
+            clock_step_ms: 0,
+            full_lease_ms: reading.lease.remaining_ms(now).unwrap_or(0),
+            renewal_tracker: RenewalTracker::default(),
         }
     }
 
-    /// Until when it has the lock.
+    /// The lease as last accepted.
     pub(super) fn lease(&self) -> Lease {
         self.lease
     }
 
-    /// The wall clock was set by so many milliseconds.
-    pub(super) fn shift(&mut self, ms: i64) {
-        self.beat.shift(ms);
+    /// Shifts all wall-clock times after a clock step.
+    pub(super) fn apply_clock_step(&mut self, ms: i64) {
+        self.renewal_tracker.apply_clock_step(ms);
         self.lease = self.lease.shifted(ms);
-        self.untold_at = self.untold_at.map(|at| at.plus_millis(ms));
-        self.stepped_ms = ms;
+        self.unreported_write_at = self.unreported_write_at.map(|at| at.plus_millis(ms));
+        self.clock_step_ms = ms;
     }
 
-    /// Milliseconds by which the deadline moved. Where the wall clock was set, a deadline that a client wrote into the value stayed
-    /// where it was, and one that a node counts down moved along.
+    /// Milliseconds by which the deadline moved. After a clock step, a deadline stored in the value
+    /// stayed where it was, and one counted down by a node moved with the clock; the smaller
+    /// difference is the real one.
     fn moved_ms(&mut self, now: Lease) -> i64 {
         let moved = moved_ms(self.lease, now);
-        let stayed = moved.saturating_add(std::mem::take(&mut self.stepped_ms));
+        let stayed = moved.saturating_add(std::mem::take(&mut self.clock_step_ms));
         if stayed.abs() < moved.abs() {
             stayed
         } else {
@@ -181,115 +201,123 @@ impl Track {
         }
     }
 
-    /// How many of the writes that were told since the last look are new: one is not where an earlier look showed it.
+    /// The number of reported writes that are new. A write is not new if an earlier poll already
+    /// showed it.
     fn new_writes(&mut self, writes: u32, now: Timestamp) -> u32 {
-        let Some(untold_at) = self.untold_at else {
+        let Some(unreported_write_at) = self.unreported_write_at else {
             return writes;
         };
-        let is_late = now.millis_since(untold_at) > LATE_MESSAGE_MS;
+        let is_late = now.millis_since(unreported_write_at) > MAX_NOTIFICATION_DELAY_MS;
         if writes > 0 || is_late {
-            self.untold_at = None;
+            self.unreported_write_at = None;
         }
         writes.saturating_sub(u32::from(!is_late))
     }
 
-    /// It is seen again. `is_same_set` says whether the same owners were seen before: where somebody joins a shared lock, the key
-    /// lives longer and nobody renewed. Whether a renewal was seen.
+    /// Updates the state with a new reading and returns whether a renewal was observed.
+    /// `has_same_owners` says whether the same owners were shown before: when an owner joins a
+    /// shared lock, the key's lease grows without a renewal.
     ///
-    /// Where several share one lease, somebody renewed and nobody knows who: that has no beat and tells of no missed one.
-    pub(super) fn see(
+    /// If several owners share one lease, the renewing owner is unknown. Such renewals have no
+    /// interval and cannot be missed.
+    pub(super) fn update(
         &mut self,
-        renewals: &mut Renewals,
-        shown: &Shown,
+        renewals: &mut RenewalStats,
+        reading: &OwnerReading,
         writes: u32,
-        is_same_set: bool,
+        has_same_owners: bool,
         now: Timestamp,
     ) -> bool {
-        if shown.is_own_lease && !self.is_own_lease {
-            // What was counted so far may have been renewed by others.
-            *renewals = Renewals::none(renewals.source);
-            self.beat = Beat::default();
+        if reading.has_own_lease && !self.has_own_lease {
+            // Earlier renewals of the shared lease may have been made by other owners.
+            *renewals = RenewalStats::empty(renewals.source);
+            self.renewal_tracker = RenewalTracker::default();
         }
         let step_ms = if writes > 0 {
-            TOLD_RENEWAL_STEP_MS
+            FEED_RENEWAL_STEP_MS
         } else {
-            RENEWAL_STEP_MS
+            POLL_RENEWAL_STEP_MS
         };
         let new_writes = self.new_writes(writes, now);
-        let was_set = self.stepped_ms != 0;
-        let moved_ms = self.moved_ms(shown.lease);
-        let both_end = self.lease.expires_at().is_some() && shown.lease.expires_at().is_some();
-        let is_renewed = moved_ms > step_ms && (shown.is_own_lease || is_same_set);
-        let left_ms = shown.lease.remaining_ms(now).unwrap_or(0);
-        if is_renewed && shown.is_own_lease {
+        let was_clock_stepped = self.clock_step_ms != 0;
+        let moved_ms = self.moved_ms(reading.lease);
+        let both_expire = self.lease.expires_at().is_some() && reading.lease.expires_at().is_some();
+        let is_renewed = moved_ms > step_ms && (reading.has_own_lease || has_same_owners);
+        let left_ms = reading.lease.remaining_ms(now).unwrap_or(0);
+        if is_renewed && reading.has_own_lease {
             let margin_ms = self.lease.remaining_ms(now);
-            self.beat
-                .renewed(renewals, new_writes.max(1), margin_ms, now);
+            self.renewal_tracker
+                .record(renewals, new_writes.max(1), margin_ms, now);
         } else if is_renewed {
             renewals.count = renewals.count.saturating_add(new_writes.max(1));
             renewals.last_at = Some(now);
         }
         if is_renewed {
-            self.whole_lease_ms = left_ms;
+            // A renewal may set a lease of another length.
+            self.full_lease_ms = left_ms;
             if new_writes == 0 {
-                self.untold_at = Some(now);
+                self.unreported_write_at = Some(now);
             }
         }
-        self.beat.miss(renewals, now);
-        self.whole_lease_ms = self.whole_lease_ms.max(left_ms);
-        self.is_own_lease = shown.is_own_lease;
-        self.nodes = shown.nodes;
-        // A deadline that only jittered is the same one; steps too small for a renewal must not add up unseen.
-        if is_renewed || moved_ms.abs() > SAME_DEADLINE_MS || !both_end || was_set {
-            self.lease = shown.lease;
+        self.renewal_tracker.count_missed(renewals, now);
+        self.full_lease_ms = self.full_lease_ms.max(left_ms);
+        self.has_own_lease = reading.has_own_lease;
+        self.node_mask = reading.node_mask;
+        // A step within the jitter keeps the old deadline. Several small steps then add up until
+        // they are large enough to be noticed.
+        if is_renewed || moved_ms.abs() > DEADLINE_JITTER_MS || !both_expire || was_clock_stepped {
+            self.lease = reading.lease;
         }
         is_renewed
     }
 }
 
-impl Other {
-    /// The wall clock was set by so many milliseconds.
-    pub(super) fn shift(&mut self, ms: i64) {
+impl TrackedHolder {
+    /// Shifts all wall-clock times after a clock step.
+    pub(super) fn apply_clock_step(&mut self, ms: i64) {
         self.holder.shift(ms);
-        self.track.shift(ms);
+        self.track.apply_clock_step(ms);
     }
 
-    /// It is not seen by those who answered. True while a node that cannot be asked may show it still.
-    pub(super) fn forget_seen_by(&mut self, answered: u64) -> bool {
-        self.track.nodes &= !answered;
-        self.track.nodes != 0
+    /// Clears the nodes that replied without showing the owner. Returns whether an unreachable node
+    /// may still show it.
+    pub(super) fn clear_nodes(&mut self, reachable: u64) -> bool {
+        self.track.node_mask &= !reachable;
+        self.track.node_mask != 0
     }
 }
 
-/// An owner that is seen beside the one that leads.
-pub(super) fn see_other(
-    known: Option<Other>,
+/// Updates or starts tracking an owner other than the leading one. Returns whether it renewed.
+pub(super) fn update_other(
+    known: Option<TrackedHolder>,
     owner: &Owner,
-    shown: &Shown,
-    source: impl Fn(Option<&Renewals>, bool) -> Source,
-    is_same_set: bool,
+    reading: &OwnerReading,
+    source: impl Fn(Option<&RenewalStats>, bool) -> RenewalSource,
+    has_same_owners: bool,
     now: Timestamp,
-) -> (Other, bool) {
+) -> (TrackedHolder, bool) {
     let Some(mut other) = known else {
-        let track = Track::begin(shown, 0, now);
+        let track = OwnerTrack::new(reading, 0, now);
         let holder = Holder {
             fingerprint: owner.fingerprint.clone(),
             acquired_at: now,
-            acquired_at_is: AcquiredAt::FirstSeen,
+            acquired_at_source: AcquiredAtSource::FirstSeen,
             expires_at: track.lease.expires_at(),
-            renewals: Renewals::none(source(None, false)),
+            renewals: RenewalStats::empty(source(None, false)),
         };
-        return (Other { holder, track }, false);
+        return (TrackedHolder { holder, track }, false);
     };
-    // Of a lease that is shared, the one that leads has the figures.
-    let is_renewed = shown.is_own_lease && {
+    // The renewals of a shared lease are counted for the leading owner.
+    let is_renewed = reading.has_own_lease && {
         let renewals = &mut other.holder.renewals;
-        other.track.see(renewals, shown, 0, is_same_set, now)
+        other
+            .track
+            .update(renewals, reading, 0, has_same_owners, now)
     };
-    if !shown.is_own_lease {
-        other.track.nodes = shown.nodes;
-        other.track.lease = shown.lease;
-        other.track.is_own_lease = false;
+    if !reading.has_own_lease {
+        other.track.node_mask = reading.node_mask;
+        other.track.lease = reading.lease;
+        other.track.has_own_lease = false;
     }
     let source = source(Some(&other.holder.renewals), is_renewed);
     other.holder.renewals.source = source;
@@ -297,7 +325,7 @@ pub(super) fn see_other(
     (other, is_renewed)
 }
 
-/// Milliseconds by which the deadline moved. A lock that gained or lost its expiry counts as not moved.
+/// Milliseconds by which the deadline moved; 0 if the lock gained or lost its expiry.
 fn moved_ms(before: Lease, now: Lease) -> i64 {
     match (before.expires_at(), now.expires_at()) {
         (Some(before), Some(now)) => now.millis_since(before),

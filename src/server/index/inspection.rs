@@ -1,70 +1,78 @@
-//! One lock, read from its nodes right now because somebody asks for it.
+//! Reads one lock from its nodes on request.
 
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use super::fold::{Step, fold};
-use super::merge::Entry;
+use super::fold::{Transition, fold};
+use super::merge::KeyObservation;
 use super::report::Report;
-use super::{Index, Looked};
+use super::{Index, LockInspection};
 use crate::domain::{Change, Lock, LockId, LockKey};
-use crate::server::clock::Moment;
+use crate::server::clock::ClockReading;
 use crate::server::nodes::Group;
 
 impl Index {
-    /// Asks the nodes about one lock right now, and puts what they say on the board.
+    /// Reads one lock from all nodes and updates the index.
     ///
-    /// A name that no pattern of the group matches is shown to whoever asks and is not put on the board: there, everybody would
-    /// see it, and it could be picked for a release. Takes as long as the slowest node that is up, at most the command time limit.
-    pub async fn look_again(&self, group: &Group, key: &LockKey) -> Option<Looked> {
+    /// A name that matches none of the group's patterns is returned to the caller but not indexed:
+    /// otherwise every user would see it, and it could be selected for a release. Takes as long as
+    /// the slowest reachable node, at most `command_timeout`.
+    pub async fn inspect(&self, group: &Group, key: &LockKey) -> Option<LockInspection> {
         let keys = std::slice::from_ref(key);
-        let look = group.look(keys).await;
-        let asked = look.asked;
-        let mut entries = self.merged(group, look, keys);
-        let fed = group.fed();
-        for entry in &mut entries {
-            let fed_since = fed.since(&entry.key);
-            entry.watched.fed_since = fed_since.map(|since| asked.wall_at(since));
+        let inspection = group.inspect(keys).await;
+        let read_at = inspection.requested_at;
+        let mut observations = self.build_observations(group, inspection, keys);
+        let feed = group.feed_coverage();
+        for observation in &mut observations {
+            let feed_since = feed.complete_since(&observation.key);
+            observation.feed.complete_since = feed_since.map(|since| read_at.wall_at(since));
         }
         let id = LockId {
             group: group.config.name.clone(),
             key: key.clone(),
         };
         let was_known = self.snapshot().lock(&id).is_some();
-        if !was_known && !group.config.naming().is_scanned(key.as_bytes()) {
-            let entry = entries.into_iter().next()?;
-            return Some(shown(group, id, asked, entry));
+        if !was_known && !group.config.key_patterns().matches_keys(key.as_bytes()) {
+            let observation = observations.into_iter().next()?;
+            return Some(inspect_unlisted(group, id, read_at, observation));
         }
-        let (reply, answer) = oneshot::channel();
-        let report = Report::Looked {
+        let (reply, result) = oneshot::channel();
+        let report = Report::KeysRead {
             group: group.config.name.clone(),
-            asked,
-            entries,
+            read_at,
+            observations,
             reply: Some(reply),
         };
+        // `None` during shutdown, when the observer has stopped.
         self.reports.send(report).await.ok()?;
-        let looked = answer.await.ok()?;
-        if looked.lock.is_some() && !was_known {
-            // The watcher may have seen it gone in the meantime, when it was not on the board yet.
-            self.look_soon(&id);
+        let inspection = result.await.ok()?;
+        if inspection.lock.is_some() && !was_known {
+            // The watcher may have read the key as absent before it was indexed, and will not
+            // report that again.
+            self.poll_soon(&id);
         }
-        Some(looked)
+        Some(inspection)
     }
 }
 
-/// What a lock that is not on the board looks like by this one reading.
-fn shown(group: &Group, id: LockId, asked: Moment, entry: Entry) -> Looked {
-    let nodes = entry.nodes.clone();
-    let max_hold = group.config.locking.longest_hold;
-    let step = fold(id, None, None, asked, max_hold, entry);
-    let lock: Option<Lock> = match step {
-        Step::Remember(_, Change::Appeared { lock }) => Some(Arc::unwrap_or_clone(lock)),
-        Step::Nothing
-        | Step::Forget(_)
-        | Step::Show(_)
-        | Step::Remember(..)
-        | Step::Refresh(..) => None,
+/// The lock as this single reading shows it, without indexing it.
+fn inspect_unlisted(
+    group: &Group,
+    id: LockId,
+    read_at: ClockReading,
+    observation: KeyObservation,
+) -> LockInspection {
+    let nodes = observation.nodes.clone();
+    let max_hold = group.config.locking.max_hold;
+    let transition = fold(id, None, None, read_at, max_hold, observation);
+    let lock: Option<Lock> = match transition {
+        Transition::Store(_, Change::Appeared { lock }) => Some(Arc::unwrap_or_clone(lock)),
+        Transition::Ignore
+        | Transition::Remove(_)
+        | Transition::ShowOnly(_)
+        | Transition::Store(..)
+        | Transition::Touch(..) => None,
     };
-    Looked { lock, nodes }
+    LockInspection { lock, nodes }
 }

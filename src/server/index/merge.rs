@@ -1,175 +1,189 @@
-//! Pure: what several nodes showed of one key becomes one set of answers, or nothing where it is no lock.
+//! Merges what the nodes returned for each key into one observation per key. No I/O.
 
-use super::history::Expected;
-use super::holders::Deadlines;
+use super::history::HoldExpectation;
+use super::holders::LeasesByOwner;
+use crate::domain::reason::Reason;
 use crate::domain::{
-    Answer, Confidence, Evidence, Fingerprint, Format, LockKey, Mode, NodeAnswer, Timestamp,
+    Confidence, Evidence, Fingerprint, Format, LockKey, Mode, NodeObservation, Observation,
+    Timestamp,
 };
-use crate::server::config::Naming;
-use crate::server::formats::{self, Recognised};
-use crate::server::nodes::Look;
+use crate::server::config::KeyPatterns;
+use crate::server::formats::{self, DetectedLock};
+use crate::server::nodes::Inspection;
 
-/// One key of a look, recognised: what each configured node answered.
+/// One key of a poll: the reply of each configured node and what the format recognition found.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct KeyObservation {
     /// The key.
     pub key: LockKey,
-    /// What each configured node answered, in order.
-    pub nodes: Vec<NodeAnswer>,
-    /// What the format told beyond the owner; nothing where no node shows a lock.
-    pub told: Option<Told>,
-    /// A node that shows the lock restarted lately, and may have forgotten another.
+    /// The reply of each configured node, in the order of the configuration.
+    pub nodes: Vec<NodeObservation>,
+    /// What the format says beyond the owner; `None` if no node shows a lock.
+    pub format_info: Option<FormatInfo>,
+    /// Whether a node that shows the lock restarted recently and may have lost another lock.
     pub restart_hazard: bool,
-    /// Signs of contention that the nodes show; the observer adds what it knows.
+    /// Evidence of contention from the nodes. The observer adds evidence from other sources.
     pub evidence: Vec<Evidence>,
-    /// Why touches of this key cannot be told; the observer adds it.
-    pub unmeasured: Option<String>,
-    /// Until when each owner has it by the value, where the format says so.
-    pub(super) deadlines: Deadlines,
-    /// How this key is watched; the watcher adds what it knows.
-    pub watched: Watched,
-    /// What is expected of a hold by those before it; the observer adds what it knows.
-    pub(super) expected: Option<Expected>,
-    /// Whose lease was renewed through this console, and how often; the observer adds what it knows.
-    pub renewed_here: Option<(Fingerprint, u32)>,
+    /// Why accesses to this key cannot be detected. Filled in by the observer.
+    pub contention_unavailable_reason: Option<Reason>,
+    /// The leases that the value gives to each owner, if the format stores them.
+    pub(super) leases_by_owner: LeasesByOwner,
+    /// Notifications for this key. Filled in by the watcher.
+    pub feed: FeedActivity,
+    /// The expected duration of a hold, based on earlier holds. Filled in by the observer.
+    pub(super) expectation: Option<HoldExpectation>,
+    /// The owner whose lease this console renewed, and how often. Filled in by the observer.
+    pub local_renewals: Option<(Fingerprint, u32)>,
 }
 
-/// How a key is watched between two looks.
+/// What change notifications say about a key since the last poll.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Watched {
-    /// Since when the nodes tell of every change of it; nothing where it is only looked at again and again.
-    pub fed_since: Option<Timestamp>,
-    /// How many writes a quorum of the nodes told since the last look.
+pub struct FeedActivity {
+    /// Since when the nodes have reported every change of the key; `None` if the key is only
+    /// polled.
+    pub complete_since: Option<Timestamp>,
+    /// Writes that a quorum of the nodes reported since the last poll.
     pub writes: u32,
-    /// Changes of owner a minute, where they are too many to look at each.
-    pub hand_overs_per_minute: Option<f64>,
+    /// Changes of owner per minute, for keys that change too often to read after every write.
+    pub ownership_changes_per_minute: Option<f64>,
 }
 
-/// What a format tells beyond the owner.
+/// What a format says beyond the owner.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Told {
-    /// Which library's layout it has.
+pub struct FormatInfo {
+    /// The library whose layout the value has.
     pub format: Format,
-    /// How sure that is.
+    /// How certain the recognition is.
     pub confidence: Confidence,
-    /// One owner at a time, or several.
+    /// Exclusive or shared.
     pub mode: Mode,
-    /// When the owner says it asked for the lock.
+    /// When the owner claims to have acquired the lock.
     pub claimed_at: Option<Timestamp>,
-    /// Several such locks together may turn out to be a registry's.
-    pub may_be_of_a_registry: bool,
+    /// Whether several such locks together can identify a Spring lock registry.
+    pub may_belong_to_registry: bool,
 }
 
-impl Entry {
-    /// The lock turned out to be of another format than it looks like alone.
+impl KeyObservation {
+    /// Sets the format, where other locks show that it differs from what this key alone suggests.
     pub(super) fn set_format(&mut self, format: Format) {
-        if let Some(told) = &mut self.told {
-            told.format = format;
+        if let Some(info) = &mut self.format_info {
+            info.format = format;
         }
         for node in &mut self.nodes {
-            let owners = node.answer.owners_mut();
+            let owners = node.observation.owners_mut();
             owners.for_each(|owner| owner.format = format);
         }
     }
 }
 
-/// Turns a look at `keys` into one entry per key, in order.
-pub fn merge(look: Look, keys: &[LockKey], naming: Naming<'_>) -> Vec<Entry> {
-    let mut entries: Vec<Entry> = keys
+/// Turns a poll of `keys` into one observation per key, in order.
+pub fn merge(
+    inspection: Inspection,
+    keys: &[LockKey],
+    patterns: KeyPatterns<'_>,
+) -> Vec<KeyObservation> {
+    let mut observations: Vec<KeyObservation> = keys
         .iter()
-        .map(|key| Entry {
+        .map(|key| KeyObservation {
             key: key.clone(),
-            nodes: Vec::with_capacity(look.nodes.len()),
-            told: None,
+            nodes: Vec::with_capacity(inspection.nodes.len()),
+            format_info: None,
             restart_hazard: false,
             evidence: Vec::new(),
-            unmeasured: None,
-            deadlines: Deadlines::new(),
-            watched: Watched::default(),
-            expected: None,
-            renewed_here: None,
+            contention_unavailable_reason: None,
+            leases_by_owner: LeasesByOwner::new(),
+            feed: FeedActivity::default(),
+            expectation: None,
+            local_renewals: None,
         })
         .collect();
-    for node in look.nodes {
-        let places = node.places(keys.len());
-        match node.seen {
-            Ok(sightings) => {
-                for (place, sighting) in places.into_iter().zip(sightings) {
-                    let Some(entry) = entries.get_mut(place) else {
+    for node in inspection.nodes {
+        let indexes = node.resolved_key_indexes(keys.len());
+        match node.result {
+            Ok(key_states) => {
+                for (index, key_state) in indexes.into_iter().zip(key_states) {
+                    let Some(observation) = observations.get_mut(index) else {
                         continue;
                     };
-                    let recognised = sighting
+                    let recognised = key_state
                         .as_ref()
-                        .and_then(|sighting| formats::recognise_named(sighting, naming));
-                    if let Some(told) = recognised.as_ref().map(told) {
-                        // Nodes may disagree while owners change; the first answer stands for the row.
-                        entry.told.get_or_insert(told);
-                        entry.restart_hazard |= node.is_hazard;
+                        .and_then(|key_state| formats::detect_with_patterns(key_state, patterns));
+                    if let Some(info) = recognised.as_ref().map(format_info) {
+                        // Nodes may disagree while the owner changes. The lock is shown with the
+                        // format of the first reply.
+                        observation.format_info.get_or_insert(info);
+                        observation.restart_hazard |= node.is_restart_hazard;
                     }
-                    for seen in recognised.iter().flat_map(|lock| &lock.owners) {
-                        if let Some(until) = seen.until {
-                            let own = entry.deadlines.entry(seen.owner.fingerprint.clone());
-                            own.or_default().push(until);
+                    // Collected from every node: the lease of an owner is the one until which a
+                    // quorum shows it.
+                    for owner in recognised.iter().flat_map(|lock| &lock.owners) {
+                        if let Some(lease) = owner.lease {
+                            let leases = observation
+                                .leases_by_owner
+                                .entry(owner.owner.fingerprint.clone());
+                            leases.or_default().push(lease);
                         }
                     }
-                    let waiting = recognised.as_ref().and_then(|lock| lock.waiting);
-                    queue(&mut entry.evidence, waiting.unwrap_or(0));
-                    entry.nodes.push(NodeAnswer {
+                    let waiting = recognised.as_ref().and_then(|lock| lock.waiter_count);
+                    add_queue_evidence(&mut observation.evidence, waiting.unwrap_or(0));
+                    observation.nodes.push(NodeObservation {
                         node: node.node.clone(),
-                        answer: answer(recognised),
+                        observation: to_observation(recognised),
                     });
                 }
             }
-            Err(missed) => {
-                for place in places {
-                    let Some(entry) = entries.get_mut(place) else {
+            Err(error) => {
+                for index in indexes {
+                    let Some(observation) = observations.get_mut(index) else {
                         continue;
                     };
-                    let answer = Answer::Unreachable {
-                        reason: missed.reason().to_owned(),
+                    let unreachable = Observation::Unreachable {
+                        reason: error.reason().clone(),
                     };
-                    entry.nodes.push(NodeAnswer {
+                    observation.nodes.push(NodeObservation {
                         node: node.node.clone(),
-                        answer,
+                        observation: unreachable,
                     });
                 }
             }
         }
     }
-    entries
+    observations
 }
 
-fn told(recognised: &Recognised) -> Told {
-    Told {
+fn format_info(recognised: &DetectedLock) -> FormatInfo {
+    FormatInfo {
         format: recognised.format,
         confidence: recognised.confidence,
         mode: recognised.mode,
         claimed_at: recognised.claimed_at,
-        may_be_of_a_registry: recognised.may_be_of_a_registry,
+        may_belong_to_registry: recognised.may_be_registry_lock,
     }
 }
 
-/// A key that is there but is no lock counts as absent: nobody holds a lock by it.
-fn answer(recognised: Option<Recognised>) -> Answer {
+/// A key that exists but is not a lock counts as absent.
+fn to_observation(recognised: Option<DetectedLock>) -> Observation {
     match recognised {
-        Some(Recognised { owners, lease, .. }) => {
-            let mut owners = owners.into_iter().map(|seen| seen.owner);
+        Some(DetectedLock { owners, lease, .. }) => {
+            let mut owners = owners.into_iter().map(|recognised| recognised.owner);
             match owners.next() {
-                Some(owner) => Answer::Holds {
+                Some(owner) => Observation::Holds {
                     owner,
                     lease,
                     others: owners.collect(),
                 },
-                None => Answer::Absent,
+                None => Observation::Absent,
             }
         }
-        None => Answer::Absent,
+        None => Observation::Absent,
     }
 }
 
-/// Those who wait on a node, where it keeps them. The same ones may wait on every node: the longest queue counts.
-fn queue(evidence: &mut Vec<Evidence>, waiting: u32) {
+/// Records the wait queue of a node. The same clients may wait on every node, so the longest queue
+/// counts.
+fn add_queue_evidence(evidence: &mut Vec<Evidence>, waiting: u32) {
     let waiting = u64::from(waiting);
+    // The queue is the only evidence in a value, so it is always the first item.
     match evidence.first_mut() {
         Some(known) => known.value = known.value.max(waiting),
         None if waiting > 0 => evidence.push(Evidence {

@@ -1,34 +1,38 @@
-//! What has been observed: the board, its changes, and a way to look at one lock right now.
+//! The live index of all observed locks: snapshots, a stream of changes, and on-demand inspection
+//! of one lock.
+//!
+//! Watchers read the nodes and send reports; one observer task folds them into the index and
+//! publishes the changes.
 
+mod change_counters;
 mod contention;
-mod due;
 pub mod event;
+mod feed_inference;
 mod fold;
-mod full;
+mod full_snapshot;
+mod group_registry;
 mod history;
 mod holders;
 mod inspection;
-mod lately;
-mod lead;
+mod leading_owner;
+mod local_demand;
+mod local_renewals;
 mod merge;
 mod observer;
-mod pace;
-mod published;
+mod one_shot_scan;
 mod queries;
-mod registries;
-mod renewed_here;
-mod renewing;
+mod recheck_timers;
+mod redisson_semaphores;
+mod renewal_tracker;
 mod report;
-mod seats;
-mod semaphores;
 mod snapshot;
+mod spring_registries;
 pub mod stream;
+mod subscriber_view;
 mod subscription;
-mod survey;
-mod told;
-mod views;
-mod wants;
-mod watched;
+mod tombstones;
+mod update_throttle;
+mod view_cache;
 mod watcher;
 
 use std::sync::Arc;
@@ -39,82 +43,83 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::domain::{
-    Answer, Change, Fingerprint, GroupView, History, Lock, LockId, LockKey, MonitorSample,
-    NodeAnswer, Timestamp,
+    Change, Fingerprint, GroupView, History, Lock, LockId, LockKey, MonitorSample, NodeObservation,
+    Observation, Timestamp,
 };
-use crate::server::clock::{Clock, Steady};
-use crate::server::config::Naming;
-use crate::server::nodes::{Group, Look, coverage_before_the_first_pass};
+use crate::server::clock::{Clock, MonotonicTime};
+use crate::server::config::KeyPatterns;
+use crate::server::nodes::{Group, Inspection, initial_coverage};
 use contention::Contention;
 use event::EventId;
-use full::LatestFull;
+use full_snapshot::FullSnapshotCache;
+use group_registry::GroupRegistry;
 use history::Histories;
-use merge::Entry;
+use local_demand::LocalDemand;
+use local_renewals::LocalRenewals;
+use merge::KeyObservation;
 use observer::Observer;
-use queries::Queries;
-use renewed_here::RenewedHere;
+pub use one_shot_scan::OneShotScan;
+use queries::QueryPermits;
+use redisson_semaphores::RedissonSemaphores;
 use report::Report;
-use seats::Seats;
-use semaphores::Semaphores;
 pub use snapshot::IndexSnapshot;
-use stream::Stream;
-pub use subscription::{Subject, Subscription};
-pub use survey::Survey;
-use views::ViewCache;
-use wants::Wants;
-pub use watched::Watched;
+use stream::ChangeStream;
+pub use subscriber_view::SubscriberView;
+pub use subscription::{Subscription, Topic};
+use view_cache::ViewCache;
 
-/// So many locks that something was done to are kept in mind for the next look.
-const ACTED_AT_ONCE: usize = 512;
+/// Keys waiting for an immediate poll after an operation. Beyond that, requests are dropped: the
+/// regular poll covers them.
+const MAX_PENDING_POLLS: usize = 512;
 
-/// A cheap handle to everything that has been observed.
+/// Handle to the index. Cheap to clone.
 #[derive(Clone)]
 pub struct Index {
-    stream: Arc<Stream>,
-    queries: Queries,
+    stream: Arc<ChangeStream>,
+    queries: QueryPermits,
     views: ViewCache,
-    full: LatestFull,
+    full_snapshots: FullSnapshotCache,
     reports: mpsc::Sender<Report>,
-    seats: Seats,
-    wants: Arc<Wants>,
+    groups: GroupRegistry,
+    local_demand: Arc<LocalDemand>,
     contention: Arc<Contention>,
-    gone: broadcast::WeakSender<LockId>,
+    removals: broadcast::WeakSender<LockId>,
     histories: Arc<Histories>,
-    renewed_here: Arc<RenewedHere>,
-    semaphores: Arc<Semaphores>,
+    local_renewals: Arc<LocalRenewals>,
+    semaphores: Arc<RedissonSemaphores>,
     clock: Clock,
 }
 
-/// What a fresh look at one lock showed.
+/// The result of inspecting one lock.
 #[derive(Clone, Debug)]
-pub struct Looked {
-    /// The lock as it stands on the board now; nothing where it is not observed.
+pub struct LockInspection {
+    /// The lock as indexed after the inspection; `None` if no node shows it.
     pub lock: Option<Lock>,
-    /// What each configured node answered.
-    pub nodes: Vec<NodeAnswer>,
+    /// The reply of each configured node.
+    pub nodes: Vec<NodeObservation>,
 }
 
 impl Index {
-    /// Starts observing the groups; ends when `stop` is cancelled.
+    /// Starts observing the groups until `stop` is cancelled.
     pub fn start(
         groups: &[Arc<Group>],
         clock: Clock,
         stop: &CancellationToken,
         tasks: &TaskTracker,
     ) -> Self {
-        let index = Self::quiet(groups, clock, stop, tasks);
+        let index = Self::without_watchers(groups, clock, stop, tasks);
         for group in groups {
             index.watch(group, stop, tasks);
         }
         index
     }
 
-    /// Begins to observe a group; ends when `stop` is cancelled.
+    /// Starts watching a group until `stop` is cancelled.
     pub fn watch(&self, group: &Arc<Group>, stop: &CancellationToken, tasks: &TaskTracker) {
-        let (acted, inbox) = mpsc::channel(ACTED_AT_ONCE);
-        self.seats.put(group, Some(acted));
+        let (poll_requests, inbox) = mpsc::channel(MAX_PENDING_POLLS);
+        self.groups.insert(group, Some(poll_requests));
         let (index, group) = (self.clone(), Arc::clone(group));
-        tasks.spawn(contention::sense_all(
+        tasks.spawn(contention::run_sensors(
             index.clone(),
             Arc::clone(&group),
             stop.clone(),
@@ -122,226 +127,256 @@ impl Index {
         tasks.spawn(watcher::watch(index, group, inbox, stop.clone()));
     }
 
-    /// These are the groups from now on. The locks of those that are gone, or that are named as changed, leave the board; everybody
-    /// who watches is told the whole board anew.
+    /// Replaces the set of observed groups. Locks of removed groups, and of groups in `changed`,
+    /// are dropped from the index; every subscriber then receives a new snapshot.
     pub async fn replace_groups(&self, groups: &[Arc<Group>], changed: &[String]) {
         let names: Vec<&str> = groups
             .iter()
             .map(|group| group.config.name.as_str())
             .collect();
-        self.seats.keep(&names);
-        let report = Report::Groups {
-            views: groups.iter().map(|group| view_of(group)).collect(),
+        self.groups.retain(&names);
+        let report = Report::GroupsReplaced {
+            views: groups
+                .iter()
+                .map(|group| initial_group_view(group))
+                .collect(),
             changed: changed.to_vec(),
         };
-        // Fails only while the server stops: then nobody watches any more.
+        // Fails only during shutdown, when there are no subscribers left.
         let _stopping = self.reports.send(report).await;
     }
 
-    /// The same without watchers: nothing is scanned, and only what is asked for is looked at.
-    pub fn quiet(
+    /// Creates an index without watchers: nothing is scanned, and locks are read only on request.
+    pub fn without_watchers(
         groups: &[Arc<Group>],
         clock: Clock,
         stop: &CancellationToken,
         tasks: &TaskTracker,
     ) -> Self {
-        // The epoch of the changes is another one with every start.
+        // A new epoch per start invalidates the event ids that clients kept from an earlier
+        // process.
         let first = EventId {
             epoch: clock.now().millis(),
             seq: 0,
         };
-        let groups_at_first = groups.iter().map(|group| view_of(group)).collect();
-        let first = IndexSnapshot::new(groups_at_first, first);
-        let stream = Arc::new(Stream::new(first));
+        let initial_views = groups
+            .iter()
+            .map(|group| initial_group_view(group))
+            .collect();
+        let first = IndexSnapshot::new(initial_views, first);
+        let stream = Arc::new(ChangeStream::new(first));
         let views = ViewCache::default();
-        // A full queue slows the watchers down, and nobody else.
+        // A full queue applies back pressure to the watchers only.
         let (reports, inbox) = mpsc::channel(64);
-        let wants = Arc::new(Wants::default());
-        let contention = Arc::new(Contention::new(Arc::clone(&wants)));
-        let (gone, _) = broadcast::channel(1024);
-        let gone_weak = gone.downgrade();
-        let seats = Seats::default();
+        let local_demand = Arc::new(LocalDemand::default());
+        let contention = Arc::new(Contention::new(Arc::clone(&local_demand)));
+        let (removals, _) = broadcast::channel(1024);
+        let weak_removals = removals.downgrade();
+        let registry = GroupRegistry::default();
         for group in groups {
-            seats.put(group, None);
+            registry.insert(group, None);
         }
         let histories = Arc::new(Histories::new(clock.now()));
-        let renewed_here = Arc::new(RenewedHere::default());
+        let local_renewals = Arc::new(LocalRenewals::default());
         let observer = Observer::new(
             Arc::clone(&stream),
             views.clone(),
             Arc::clone(&contention),
-            gone,
-            seats.clone(),
+            removals,
+            registry.clone(),
             Arc::clone(&histories),
-            Arc::clone(&renewed_here),
+            Arc::clone(&local_renewals),
         );
         tasks.spawn(observer.run(inbox, stop.clone()));
         Self {
             stream,
-            queries: Queries::default(),
+            queries: QueryPermits::default(),
             views,
-            full: LatestFull::default(),
+            full_snapshots: FullSnapshotCache::default(),
             reports,
-            seats,
-            wants,
+            groups: registry,
+            local_demand,
             contention,
-            gone: gone_weak,
+            removals: weak_removals,
             histories,
-            renewed_here,
+            local_renewals,
             semaphores: Arc::default(),
             clock,
         }
     }
 
-    /// Goes over every node of a group once, for those who want to see its locks now and do not stay to watch. Ends when
-    /// each node that can be asked had a whole pass, or at `deadline`; what was found is on the board then.
-    pub async fn survey(&self, group: &Arc<Group>, deadline: tokio::time::Instant) -> Survey {
-        survey::survey(self.clone(), Arc::clone(group), deadline).await
+    /// Scans every node of a group once, without subscribing to changes. Ends when each reachable
+    /// node has completed a pass, or at `deadline`. The locks found are in the index when this
+    /// returns.
+    pub async fn scan_once(
+        &self,
+        group: &Arc<Group>,
+        deadline: tokio::time::Instant,
+    ) -> OneShotScan {
+        one_shot_scan::scan_once(self.clone(), Arc::clone(group), deadline).await
     }
 
-    /// Waits until everything that was reported so far is on the board: reports are taken in order, and one about no
-    /// lock has no answer.
-    async fn is_told(&self) {
-        let (reply, answer) = oneshot::channel();
-        let report = Report::Looked {
+    /// Waits until all reports sent so far have been applied. Reports are processed in order, so an
+    /// empty report is acknowledged only after all earlier ones.
+    async fn flush(&self) {
+        let (reply, acknowledged) = oneshot::channel();
+        let report = Report::KeysRead {
             group: String::new(),
-            asked: self.clock.moment(),
-            entries: Vec::new(),
+            read_at: self.clock.reading(),
+            observations: Vec::new(),
             reply: Some(reply),
         };
         if self.reports.send(report).await.is_ok() {
-            let _never_answered = answer.await;
+            let _sender_dropped = acknowledged.await;
         }
     }
 
-    /// What is observed, as it is now.
+    /// The current snapshot.
     pub fn snapshot(&self) -> Arc<IndexSnapshot> {
         self.stream.snapshot()
     }
 
-    /// What is observed, and its changes.
-    pub fn stream(&self) -> &Stream {
+    /// The stream of changes.
+    pub fn stream(&self) -> &ChangeStream {
         &self.stream
     }
 
-    /// The server's clock.
+    /// The wall clock of the server.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// The server's steady clock.
-    pub fn steady(&self) -> Steady {
-        self.clock.steady()
+    /// The monotonic clock of the server.
+    pub fn monotonic_now(&self) -> MonotonicTime {
+        self.clock.monotonic()
     }
 
-    /// Has the nodes asked about a lock soon, because something was done to it. Never waits: under a flood of acts some
-    /// locks are seen only when they are looked at anyway.
-    pub fn look_soon(&self, id: &LockId) {
-        let acted = self.seats.of(&id.group).and_then(|seat| seat.acted);
-        if let Some(acted) = acted {
-            // A full one drops it.
-            let _full = acted.try_send(id.key.clone());
+    /// Schedules a poll of a lock after an operation on it. Never blocks: when the queue is full,
+    /// the lock is read by the next regular poll.
+    pub fn poll_soon(&self, id: &LockId) {
+        let poll_requests = self
+            .groups
+            .get(&id.group)
+            .and_then(|group| group.poll_requests);
+        if let Some(poll_requests) = poll_requests {
+            // If the queue is full, the next regular poll reads the key.
+            let _full = poll_requests.try_send(id.key.clone());
         }
     }
 
-    /// Tells everybody who watches what is not seen on the nodes: that a lock was lost.
-    pub async fn tell(&self, change: Change) {
-        let report = Report::Told(Box::new(change));
-        // Fails only while the server stops: then nobody watches any more.
+    /// Publishes a change that cannot be observed on the nodes, such as a lost lock.
+    pub async fn publish(&self, change: Change) {
+        let report = Report::Publish(Box::new(change));
+        // Fails only during shutdown, when there are no subscribers left.
         let _stopping = self.reports.send(report).await;
     }
 
-    /// Has it remembered that an owner's lease was renewed through this console, so many times.
-    pub fn renewed_here(&self, id: &LockId, owner: &Fingerprint, times: u32) {
-        self.renewed_here.note(id, owner, times);
+    /// Records `times` renewals of an owner's lease that this console made.
+    pub fn record_local_renewals(&self, id: &LockId, owner: &Fingerprint, times: u32) {
+        self.local_renewals.record(id, owner, times);
     }
 
-    /// Has it remembered that an owner's lock was released by force, and not by itself.
-    pub async fn forced(&self, id: &LockId, owner: &Fingerprint) {
-        let report = Report::Forced {
+    /// Records a force-release, so that the hold is not reported as released by its owner.
+    pub async fn record_force_release(&self, id: &LockId, owner: &Fingerprint) {
+        let report = Report::ForceReleased {
             id: id.clone(),
             owner: owner.clone(),
             at: self.now(),
         };
-        // Fails only while the server stops: then nobody asks any more.
+        // Fails only during shutdown, when no more requests are served.
         let _stopping = self.reports.send(report).await;
     }
 
-    /// Who held this lock, as far as it was seen.
+    /// The observed holds of a lock.
     pub fn history(&self, id: &LockId) -> History {
-        self.histories.of(id, self.now())
+        self.histories.history_of(id, self.now())
     }
 
-    /// Told of every lock that was seen to be gone; ends with the observer.
-    pub fn gone(&self) -> broadcast::Receiver<LockId> {
-        let ended = || broadcast::channel(1).1;
-        self.gone
+    /// Receives the id of every lock that is removed from the index. Closed when the observer
+    /// stops.
+    pub fn subscribe_to_removals(&self) -> broadcast::Receiver<LockId> {
+        let closed = || broadcast::channel(1).1;
+        self.removals
             .upgrade()
-            .map_or_else(ended, |gone| gone.subscribe())
+            .map_or_else(closed, |removals| removals.subscribe())
     }
 
-    /// Takes what a sample showed as evidence.
-    pub async fn sampled(&self, group: &str, sample: &MonitorSample) {
-        if sample.failures_unknown.is_some() {
+    /// Records a `MONITOR` sample as evidence of contention.
+    pub async fn record_sample(&self, group: &str, sample: &MonitorSample) {
+        if sample.failures_unavailable_reason.is_some() {
             return;
         }
-        let now = self.steady();
-        let window = std::time::Duration::from_millis(sample.took_ms);
-        self.contention.sampled(group, &sample.locks, window, now);
-        let report = Report::Signs {
+        let now = self.monotonic_now();
+        let window = std::time::Duration::from_millis(sample.duration_ms);
+        self.contention
+            .record_sample(group, &sample.locks, window, now);
+        let report = Report::ContentionChanged {
             group: group.to_owned(),
             at: now,
             keys: sample.locks.iter().map(|lock| lock.key.clone()).collect(),
         };
-        // Fails only while the server stops.
+        // Fails only during shutdown.
         let _stopping = self.reports.send(report).await;
     }
 
-    /// Who wants which lock through this console.
-    pub fn wants(&self) -> &Wants {
-        &self.wants
+    /// The acquire attempts and waiters of this console.
+    pub fn local_demand(&self) -> &LocalDemand {
+        &self.local_demand
     }
 
-    /// One entry for each key of a look, by what the operator said about names and what is known of them besides.
-    fn merged(&self, group: &Group, look: Look, keys: &[LockKey]) -> Vec<Entry> {
-        let asked_at = look.asked.wall;
-        let entries = self.recognised(group, look, keys);
-        let (now, longest) = (Instant::now(), group.config.locking.longest_lease);
-        let answers = entries.iter().flat_map(|entry| &entry.nodes);
-        let leases = answers.filter_map(|node| match &node.answer {
-            Answer::Holds { lease, .. } => Some(lease.remaining_ms(asked_at)),
-            Answer::Absent | Answer::Unreachable { .. } => None,
+    /// Turns the nodes' replies into one observation per key, using the configured formats and the
+    /// semaphores discovered so far.
+    fn build_observations(
+        &self,
+        group: &Group,
+        inspection: Inspection,
+        keys: &[LockKey],
+    ) -> Vec<KeyObservation> {
+        let requested_at = inspection.requested_at.wall;
+        let observations = self.recognise_keys(group, inspection, keys);
+        let (now, max_lease) = (Instant::now(), group.config.locking.max_lease);
+        let nodes = observations
+            .iter()
+            .flat_map(|observation| &observation.nodes);
+        let leases = nodes.filter_map(|node| match &node.observation {
+            Observation::Holds { lease, .. } => Some(lease.remaining_ms(requested_at)),
+            Observation::Absent | Observation::Unreachable { .. } => None,
         });
-        // One that does not end by itself may be relied on for as long as any.
-        let left = |left_ms: Option<u64>| left_ms.map_or(longest, Duration::from_millis);
-        if let Some(most) = leases.map(left).max() {
-            group.leases().note(most, now);
+        // A lock without expiry may be relied on for as long as the longest configured lease.
+        let remaining = |left_ms: Option<u64>| left_ms.map_or(max_lease, Duration::from_millis);
+        if let Some(longest_lease) = leases.map(remaining).max() {
+            group.leases().record_lease(longest_lease, now);
         }
-        entries
+        observations
     }
 
-    fn recognised(&self, group: &Group, look: Look, keys: &[LockKey]) -> Vec<Entry> {
-        let (naming, known) = (
-            group.config.naming(),
-            self.semaphores.pins(&group.config.name),
+    fn recognise_keys(
+        &self,
+        group: &Group,
+        inspection: Inspection,
+        keys: &[LockKey],
+    ) -> Vec<KeyObservation> {
+        let (patterns, discovered) = (
+            group.config.key_patterns(),
+            self.semaphores.format_overrides(&group.config.name),
         );
-        if known.is_empty() {
-            return merge::merge(look, keys, naming);
+        if discovered.is_empty() {
+            return merge::merge(inspection, keys, patterns);
         }
-        let pins = [naming.pins, &known].concat();
-        let naming = Naming {
-            pins: &pins,
-            ..naming
+        let format_overrides = [patterns.format_overrides, &discovered].concat();
+        let patterns = KeyPatterns {
+            format_overrides: &format_overrides,
+            ..patterns
         };
-        merge::merge(look, keys, naming)
+        merge::merge(inspection, keys, patterns)
     }
 
-    /// Somebody waits for a permit of a semaphore of Redisson's.
-    fn is_a_semaphore(&self, group: &Group, key: &LockKey) {
+    /// Tracks a key as a Redisson semaphore after a client was seen waiting for a permit.
+    fn track_semaphore(&self, group: &Group, key: &LockKey) {
         let config = &group.config;
-        let is_meant = config.outside(key.as_bytes()).is_none();
-        if is_meant && self.semaphores.note(&config.name, key) {
-            self.look_soon(&LockId {
+        let is_allowed = config.key_restriction(key.as_bytes()).is_none();
+        if is_allowed && self.semaphores.insert(&config.name, key) {
+            self.poll_soon(&LockId {
                 group: config.name.clone(),
                 key: key.clone(),
             });
@@ -349,8 +384,8 @@ impl Index {
     }
 }
 
-/// A group as it stands before anything was observed.
-fn view_of(group: &Group) -> GroupView {
+/// The view of a group before anything was observed.
+fn initial_group_view(group: &Group) -> GroupView {
     let config = &group.config;
     GroupView {
         name: config.name.clone(),
@@ -358,8 +393,8 @@ fn view_of(group: &Group) -> GroupView {
         environment: config.environment,
         quorum: u32::try_from(group.quorum()).unwrap_or(u32::MAX),
         read_only: config.read_only,
-        nodes: group.nodes(),
-        coverage: coverage_before_the_first_pass(config),
-        looked_at: None,
+        nodes: group.node_views(),
+        coverage: initial_coverage(config),
+        last_polled_at: None,
     }
 }

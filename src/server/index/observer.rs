@@ -1,4 +1,4 @@
-//! The only writer of the board: reports in, changes out.
+//! The only task that writes the index: it receives reports and publishes changes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,66 +8,66 @@ use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::contention::Contention;
-use super::fold::{Memory, Step, fold};
-use super::history::{Histories, Seen};
-use super::lately::Lately;
-use super::merge::Entry;
-use super::pace::Pace;
-use super::registries::{Found, Registries};
-use super::renewed_here::RenewedHere;
+use super::fold::{TrackedLock, Transition, fold};
+use super::group_registry::GroupRegistry;
+use super::history::{ChangeContext, Histories};
+use super::local_renewals::LocalRenewals;
+use super::merge::KeyObservation;
 use super::report::Report;
-use super::seats::Seats;
 use super::snapshot::IndexSnapshot;
-use super::stream::Stream;
-use super::views::ViewCache;
-use super::{Looked, renewing};
+use super::spring_registries::{RegistryMatch, SpringRegistries};
+use super::stream::ChangeStream;
+use super::tombstones::Tombstones;
+use super::update_throttle::UpdateThrottle;
+use super::view_cache::ViewCache;
+use super::{LockInspection, renewal_tracker};
 use crate::domain::{Change, Evidence, Flag, Format, GroupView, Lock, LockId, LockKey};
-use crate::server::clock::{Moment, Steady};
+use crate::server::clock::{ClockReading, MonotonicTime};
 
-/// Keeps what the board does not carry, and writes it.
+/// Applies reports to the index and keeps the tracking state that the index does not contain.
 pub(super) struct Observer {
-    stream: Arc<Stream>,
+    stream: Arc<ChangeStream>,
     views: ViewCache,
-    /// What is observed, ahead of what is published by what this report changed.
+    /// The working copy, ahead of the published snapshot by the report being processed.
     index: IndexSnapshot,
     contention: Arc<Contention>,
-    gone: broadcast::Sender<LockId>,
-    seats: Seats,
+    removals: broadcast::Sender<LockId>,
+    groups: GroupRegistry,
     histories: Arc<Histories>,
-    renewed_here: Arc<RenewedHere>,
-    registries: Registries,
-    memories: BTreeMap<LockId, Memory>,
-    lately: Lately,
-    pace: Pace,
+    local_renewals: Arc<LocalRenewals>,
+    registries: SpringRegistries,
+    tracked_locks: BTreeMap<LockId, TrackedLock>,
+    tombstones: Tombstones,
+    throttle: UpdateThrottle,
 }
 
 impl Observer {
     pub(super) fn new(
-        stream: Arc<Stream>,
+        stream: Arc<ChangeStream>,
         views: ViewCache,
         contention: Arc<Contention>,
-        gone: broadcast::Sender<LockId>,
-        seats: Seats,
+        removals: broadcast::Sender<LockId>,
+        groups: GroupRegistry,
         histories: Arc<Histories>,
-        renewed_here: Arc<RenewedHere>,
+        local_renewals: Arc<LocalRenewals>,
     ) -> Self {
         Self {
             index: IndexSnapshot::clone(&stream.snapshot()),
             stream,
             views,
             contention,
-            gone,
-            seats,
+            removals,
+            groups,
             histories,
-            renewed_here,
-            registries: Registries::default(),
-            memories: BTreeMap::new(),
-            lately: Lately::default(),
-            pace: Pace::default(),
+            local_renewals,
+            registries: SpringRegistries::default(),
+            tracked_locks: BTreeMap::new(),
+            tombstones: Tombstones::default(),
+            throttle: UpdateThrottle::default(),
         }
     }
 
-    /// Takes reports until `stop` is cancelled.
+    /// Processes reports until `stop` is cancelled.
     pub(super) async fn run(mut self, mut inbox: mpsc::Receiver<Report>, stop: CancellationToken) {
         loop {
             let report = tokio::select! {
@@ -75,113 +75,124 @@ impl Observer {
                 report = inbox.recv() => report,
             };
             match report {
-                Some(Report::Looked {
+                Some(Report::KeysRead {
                     group,
-                    asked,
-                    entries,
+                    read_at,
+                    observations,
                     reply,
                 }) => {
-                    let first = entries.first().map(|entry| {
+                    let first = observations.first().map(|observation| {
                         (
                             LockId {
                                 group: group.clone(),
-                                key: entry.key.clone(),
+                                key: observation.key.clone(),
                             },
-                            entry.nodes.clone(),
+                            observation.nodes.clone(),
                         )
                     });
                     let mut changes = Vec::new();
-                    for mut entry in entries {
-                        changes.extend(self.belongs_together(&group, &mut entry));
-                        changes.extend(self.see(&group, asked, entry));
+                    for mut observation in observations {
+                        changes.extend(self.apply_registry_format(&group, &mut observation));
+                        changes.extend(self.observe_key(&group, read_at, observation));
                     }
+                    // Published before the reply, so that the caller finds the lock in the
+                    // snapshot.
                     self.publish(changes);
                     if let (Some(reply), Some((id, nodes))) = (reply, first) {
                         let lock = self.index.lock(&id).map(|lock| Lock::clone(lock));
-                        // Whoever asked may have gone away in the meantime.
-                        let _gone = reply.send(Looked { lock, nodes });
+                        // The caller may have been cancelled.
+                        let _gone = reply.send(LockInspection { lock, nodes });
                     }
                 }
-                Some(Report::Signs { group, at, keys }) => {
+                Some(Report::ContentionChanged { group, at, keys }) => {
                     let changes = keys.into_iter();
-                    let changes = changes.filter_map(|key| self.sense(&group, key, at));
+                    let changes = changes.filter_map(|key| self.update_contention(&group, key, at));
                     self.publish(changes.collect());
                 }
-                // Of a group that is gone meanwhile.
-                Some(Report::Group(group)) if self.seats.of(&group.name).is_none() => {}
-                Some(Report::Group(group)) => {
-                    self.histories.group(&group);
-                    self.hear_of(group);
+                // The group was removed after the watcher sent its report.
+                Some(Report::GroupStatus(group)) if self.groups.get(&group.name).is_none() => {}
+                Some(Report::GroupStatus(group)) => {
+                    self.histories.record_scan_pass(&group);
+                    self.update_group(group);
                 }
-                Some(Report::Groups { views, changed }) => self.replace(views, &changed),
-                Some(Report::Told(change)) => self.publish(vec![*change]),
-                Some(Report::Forced { id, owner, at }) => self.histories.forced(&id, &owner, at),
+                Some(Report::GroupsReplaced { views, changed }) => {
+                    self.replace_groups(views, &changed)
+                }
+                Some(Report::Publish(change)) => self.publish(vec![*change]),
+                Some(Report::ForceReleased { id, owner, at }) => {
+                    self.histories.record_force_release(&id, &owner, at)
+                }
                 None => return,
             }
         }
     }
 
-    /// Makes these changes known, and what else was seen.
+    /// Publishes the changes and the current working copy.
     fn publish(&mut self, changes: Vec<Change>) {
         self.stream.publish(&mut self.index, changes);
     }
 
-    /// What is known about a group now, told to everybody when it is time.
-    fn hear_of(&mut self, group: Arc<GroupView>) {
+    /// Updates the status of a group; publishes it if the throttle admits it.
+    fn update_group(&mut self, group: Arc<GroupView>) {
         let before = self.index.group(&group.name).map(AsRef::as_ref);
-        let is_due = self.pace.is_due(before, &group, self.index.groups().len());
+        let is_due = self
+            .throttle
+            .admit(before, &group, self.index.groups().len());
         let change = Change::Group { group };
         if is_due {
             self.publish(vec![change]);
         } else {
+            // Not an event, but the API reads the status from the snapshot.
             self.index.apply(&change);
             self.publish(Vec::new());
         }
     }
 
-    /// Forgets the locks of groups that are gone or other ones, and tells everybody the board anew.
-    fn replace(&mut self, views: Vec<GroupView>, changed: &[String]) {
-        let stays = |group: &str| {
+    /// Replaces the groups, drops the locks of removed and changed ones, and resets the stream.
+    fn replace_groups(&mut self, views: Vec<GroupView>, changed: &[String]) {
+        let is_kept = |group: &str| {
             views.iter().any(|view| view.name == group) && !changed.iter().any(|name| name == group)
         };
-        self.memories.retain(|id, _| stays(&id.group));
-        self.lately.keep(stays);
-        self.pace.keep(stays);
+        self.tracked_locks.retain(|id, _| is_kept(&id.group));
+        self.tombstones.retain_groups(is_kept);
+        self.throttle.retain_groups(is_kept);
         let view = |view: GroupView| {
             let known = self.index.group(&view.name);
-            let known = known.filter(|_| stays(&view.name)).cloned();
+            let known = known.filter(|_| is_kept(&view.name)).cloned();
+            // An unchanged group keeps its current status.
             known.unwrap_or_else(|| Arc::new(view))
         };
         let groups = views.iter().cloned().map(view).collect();
-        self.index.replace_groups(groups, stays);
-        self.stream.begin_again(&mut self.index);
-        self.views.forget();
+        self.index.replace_groups(groups, is_kept);
+        self.stream.reset(&mut self.index);
+        self.views.clear();
     }
 
-    /// What new signs of contention change.
-    fn sense(&self, group: &str, key: LockKey, at: Steady) -> Option<Change> {
+    /// The change caused by new evidence of contention, if any.
+    fn update_contention(&self, group: &str, key: LockKey, at: MonotonicTime) -> Option<Change> {
         let id = LockId {
             group: group.to_owned(),
             key,
         };
         let lock = self.index.lock(&id)?;
-        let (told, unmeasured) = self.contention.evidence(&id, at);
-        // Redisson's queue is counted with the rest; another's was seen with the lock.
+        let (sensor_evidence, unavailable_reason) = self.contention.evidence_for(&id, at);
+        // The queue of a Redisson lock is part of the sensors' evidence. Queues of other formats
+        // are read with the lock.
         let is_counted = matches!(lock.format, Format::Redisson | Format::RedissonFair);
-        let mut seen = lock.evidence.clone();
-        seen.retain(|seen| seen.kind == "queue" && !is_counted);
-        let evidence = together(seen, told);
-        if lock.evidence == evidence && lock.unmeasured == unmeasured {
+        let mut polled = lock.evidence.clone();
+        polled.retain(|item| item.kind == "queue" && !is_counted);
+        let evidence = merge_evidence(polled, sensor_evidence);
+        if lock.evidence == evidence && lock.contention_unavailable_reason == unavailable_reason {
             return None;
         }
         let has = |flag: &Flag| match flag {
             Flag::Contended => !evidence.is_empty(),
-            other => lock.has(*other),
+            other => lock.has_flag(*other),
         };
         let lock = Lock {
             flags: Flag::VARIANTS.iter().copied().filter(has).collect(),
             evidence,
-            unmeasured,
+            contention_unavailable_reason: unavailable_reason,
             ..Lock::clone(lock)
         };
         Some(Change::Updated {
@@ -189,18 +200,29 @@ impl Observer {
         })
     }
 
-    /// A lock that others explain is of their format; what that makes of the one that was seen before.
-    fn belongs_together(&mut self, group: &str, entry: &mut Entry) -> Option<Change> {
-        if !entry.told.is_some_and(|told| told.may_be_of_a_registry) {
+    /// Sets the Spring Integration format on a lock of a registry. Returns the change of an earlier
+    /// lock that belongs to the same registry.
+    fn apply_registry_format(
+        &mut self,
+        group: &str,
+        observation: &mut KeyObservation,
+    ) -> Option<Change> {
+        if !observation
+            .format_info
+            .is_some_and(|info| info.may_belong_to_registry)
+        {
             return None;
         }
-        let owner = entry.nodes.iter().find_map(|node| node.answer.owner())?;
+        let owner = observation
+            .nodes
+            .iter()
+            .find_map(|node| node.observation.owner())?;
         let owner = owner.fingerprint.clone();
-        let found = self.registries.see(group, &entry.key, &owner);
-        if found != Found::Nothing {
-            entry.set_format(Format::SpringIntegration);
+        let registry_match = self.registries.record(group, &observation.key, &owner);
+        if registry_match != RegistryMatch::NotARegistry {
+            observation.set_format(Format::SpringIntegration);
         }
-        let Found::With(key) = found else {
+        let RegistryMatch::Discovered(key) = registry_match else {
             return None;
         };
         let id = LockId {
@@ -208,104 +230,124 @@ impl Observer {
             key,
         };
         let before = self.index.lock(&id)?;
-        let is_theirs = before.owners.iter().any(|known| known.fingerprint == owner);
-        is_theirs.then(|| Change::Updated {
-            lock: Arc::new(before.of_format(Format::SpringIntegration)),
+        let has_registry_owner = before.owners.iter().any(|known| known.fingerprint == owner);
+        has_registry_owner.then(|| Change::Updated {
+            lock: Arc::new(before.with_format(Format::SpringIntegration)),
         })
     }
 
-    /// What the answers about one key change.
-    fn see(&mut self, group: &str, asked: Moment, mut entry: Entry) -> Option<Change> {
+    /// The change caused by one observation, if any.
+    fn observe_key(
+        &mut self,
+        group: &str,
+        read_at: ClockReading,
+        mut observation: KeyObservation,
+    ) -> Option<Change> {
         let id = LockId {
             group: group.to_owned(),
-            key: entry.key.clone(),
+            key: observation.key.clone(),
         };
-        if entry.told.is_some() {
-            entry.expected = self.histories.expected(&id);
+        if observation.format_info.is_some() {
+            observation.expectation = self.histories.expectation(&id);
         }
-        let (told, unmeasured) = self.contention.evidence(&id, asked.steady);
-        entry.evidence = together(entry.evidence, told);
-        entry.unmeasured = unmeasured;
-        entry.renewed_here = self.renewed_here.of(&id);
+        let (sensor_evidence, unavailable_reason) =
+            self.contention.evidence_for(&id, read_at.monotonic);
+        observation.evidence = merge_evidence(observation.evidence, sensor_evidence);
+        observation.contention_unavailable_reason = unavailable_reason;
+        observation.local_renewals = self.local_renewals.get(&id);
         let before = self.index.lock(&id).cloned();
-        let memory = self.memories.get(&id);
-        let stepped_ms = memory.map_or(0, |memory| memory.stepped_ms(asked));
-        let seen = Seen {
-            asked_at: asked.wall,
-            before: before
+        let tracked = self.tracked_locks.get(&id);
+        let clock_step_ms = tracked.map_or(0, |tracked| tracked.clock_step_ms(read_at));
+        let context = ChangeContext {
+            read_at: read_at.wall,
+            last_observed_at: before
                 .as_ref()
-                .map(|before| before.observed_at.plus_millis(stepped_ms)),
-            stepped_ms,
-            fed_since: entry.watched.fed_since,
-            told: entry.watched.writes > 0,
+                .map(|before| before.observed_at.plus_millis(clock_step_ms)),
+            clock_step_ms,
+            feed_complete_since: observation.feed.complete_since,
+            had_notification: observation.feed.writes > 0,
         };
-        let expected = entry.expected;
-        if self.lately.was_gone_after(&id, asked.steady) {
+        let expectation = observation.expectation;
+        if self.tombstones.was_gone_after(&id, read_at.monotonic) {
             return None;
         }
-        // A late answer of a group that is gone.
-        let seat = self.seats.of(group)?;
-        let longest_hold = seat.longest_hold;
-        let step = fold(
+        // The group was removed while its nodes were being read.
+        let group_entry = self.groups.get(group)?;
+        let max_hold = group_entry.max_hold;
+        let transition = fold(
             id.clone(),
             before.as_deref(),
-            memory,
-            asked,
-            longest_hold,
-            entry,
+            tracked,
+            read_at,
+            max_hold,
+            observation,
         );
-        match &step {
-            Step::Nothing => {}
-            Step::Forget(_) | Step::Show(_) => seat.due.set(&id.key, None),
-            Step::Remember(
-                memory,
+        match &transition {
+            Transition::Ignore => {}
+            Transition::Remove(_) | Transition::ShowOnly(_) => {
+                group_entry.recheck_timers.set(&id.key, None)
+            }
+            Transition::Store(
+                tracked,
                 Change::Appeared { lock }
                 | Change::Renewed { lock }
-                | Change::ChangedHands { lock }
+                | Change::OwnerChanged { lock }
                 | Change::Updated { lock },
             )
-            | Step::Refresh(memory, lock) => {
-                let whole_lease_ms = memory.lead.whole_lease_ms;
-                let due = renewing::due(lock, whole_lease_ms, expected, longest_hold, asked.wall);
-                let overdue = renewing::overdue_at(lock, expected);
+            | Transition::Touch(tracked, lock) => {
+                let full_lease_ms = tracked.lead.full_lease_ms;
+                let due = renewal_tracker::next_check_at(
+                    lock,
+                    full_lease_ms,
+                    expectation,
+                    max_hold,
+                    read_at.wall,
+                );
+                let overdue = renewal_tracker::overdue_at(lock, expectation);
                 let due = due.into_iter().chain(overdue).min();
-                seat.due.set(&id.key, due.map(|at| asked.steady_at(at)));
+                group_entry
+                    .recheck_timers
+                    .set(&id.key, due.map(|at| read_at.monotonic_at(at)));
             }
-            Step::Remember(_, Change::Gone { .. } | Change::Lost { .. } | Change::Group { .. }) => {
-            }
+            Transition::Store(
+                _,
+                Change::Gone { .. } | Change::Lost { .. } | Change::Group { .. },
+            ) => {}
         }
-        let change = match step {
-            Step::Nothing => None,
-            Step::Forget(change) => {
-                self.memories.remove(&id);
-                self.contention.forget(&id);
-                self.renewed_here.forget(&id);
-                self.lately.gone(id.clone(), asked.steady);
-                // Nobody listens where nobody can wait.
-                let _nobody = self.gone.send(id);
+        let change = match transition {
+            Transition::Ignore => None,
+            Transition::Remove(change) => {
+                self.tracked_locks.remove(&id);
+                self.contention.remove(&id);
+                self.local_renewals.remove(&id);
+                // Polls overlap: the reply to an earlier one may still arrive.
+                self.tombstones.record(id.clone(), read_at.monotonic);
+                // There are no receivers unless some request waits for a lock.
+                let _no_receivers = self.removals.send(id);
                 Some(change)
             }
-            Step::Show(change) => Some(change),
-            Step::Remember(memory, change) => {
-                self.memories.insert(id, memory);
+            Transition::ShowOnly(change) => Some(change),
+            Transition::Store(tracked, change) => {
+                self.tracked_locks.insert(id, tracked);
                 Some(change)
             }
-            Step::Refresh(memory, lock) => {
-                self.memories.insert(id, memory);
+            Transition::Touch(tracked, lock) => {
+                self.tracked_locks.insert(id, tracked);
                 self.index.insert(lock);
                 None
             }
         };
         if let Some(change) = &change {
-            self.histories.see(change, seen);
+            self.histories.record(change, context);
         }
         change
     }
 }
 
-/// What was seen with a lock and what is told besides. A queue may be in both: then the latter has waiters of our own in it.
-fn together(mut seen: Vec<Evidence>, told: Vec<Evidence>) -> Vec<Evidence> {
-    seen.retain(|seen| told.iter().all(|told| told.kind != seen.kind));
-    seen.extend(told);
-    seen
+/// Merges the evidence of a poll with that of the sensors. For a queue in both, the latter wins: it
+/// includes this console's own waiters.
+fn merge_evidence(mut polled: Vec<Evidence>, sensed: Vec<Evidence>) -> Vec<Evidence> {
+    polled.retain(|polled| sensed.iter().all(|sensed| sensed.kind != polled.kind));
+    polled.extend(sensed);
+    polled
 }

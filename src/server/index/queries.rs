@@ -1,5 +1,5 @@
-//! Looking through all locks for those who ask: on threads that serve nobody, and no more at once than half the processors.
-//! However many ask, what is observed and everybody's acts go on.
+//! Queries over all locks run on blocking threads, on at most half of the processors, so that any
+//! number of queries leaves capacity for observation and operations.
 
 use std::sync::Arc;
 use std::thread::available_parallelism;
@@ -9,13 +9,14 @@ use tokio::task::spawn_blocking;
 
 use super::Index;
 use super::snapshot::IndexSnapshot;
-use crate::domain::{Fault, Timestamp};
+use crate::domain::operation_error::InternalError;
+use crate::domain::{OperationError, Timestamp};
 
-/// The permits of those who look through the locks.
+/// Limits the number of concurrent queries.
 #[derive(Clone, Debug)]
-pub(super) struct Queries(Arc<Semaphore>);
+pub(super) struct QueryPermits(Arc<Semaphore>);
 
-impl Default for Queries {
+impl Default for QueryPermits {
     fn default() -> Self {
         let processors = available_parallelism().map_or(1, usize::from);
         Self(Arc::new(Semaphore::new((processors / 2).max(1))))
@@ -23,21 +24,28 @@ impl Default for Queries {
 }
 
 impl Index {
-    /// Looks through what is observed when it is the caller's turn.
+    /// Runs a query on the current snapshot as soon as a permit is free.
     pub async fn query<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&IndexSnapshot, Timestamp) -> T + Send + 'static,
-    ) -> Result<T, Fault> {
+        query: impl FnOnce(&IndexSnapshot, Timestamp) -> T + Send + 'static,
+    ) -> Result<T, OperationError> {
         let permits = Arc::clone(&self.queries.0);
-        let permit = permits.acquire_owned().await.expect("it is never closed");
+        let permit = permits
+            .acquire_owned()
+            .await
+            .expect("the semaphore is never closed");
         let (index, now) = (self.snapshot(), self.now());
-        let looking = spawn_blocking(move || {
-            let found = look(&index, now);
+        // The permit moves into the closure: a blocking task continues when its caller is
+        // cancelled.
+        let task = spawn_blocking(move || {
+            let result = query(&index, now);
             drop(permit);
-            found
+            result
         });
-        looking.await.map_err(|why| Fault::Internal {
-            detail: format!("a search ended before it came to its end: {why}"),
+        task.await.map_err(|error| OperationError::Internal {
+            cause: InternalError::QueryFailed {
+                text: error.to_string(),
+            },
         })
     }
 }

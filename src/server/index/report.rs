@@ -1,55 +1,57 @@
-//! What the observer is told: by watchers of what they saw, by others of what only they know.
+//! Messages to the observer, from watchers and from other parts of the server.
 
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use super::Looked;
-use super::merge::Entry;
+use super::LockInspection;
+use super::merge::KeyObservation;
 use crate::domain::{Change, Fingerprint, GroupView, LockId, LockKey, Timestamp};
-use crate::server::clock::{Moment, Steady};
+use crate::server::clock::{ClockReading, MonotonicTime};
 
-/// Something to be told.
+/// A message to the observer.
 #[derive(Debug)]
 pub(super) enum Report {
-    /// What the nodes showed of some keys.
-    Looked {
+    /// The nodes were read for some keys.
+    KeysRead {
         /// The group.
         group: String,
-        /// When they were asked: older answers never overwrite newer ones.
-        asked: Moment,
-        /// One per key.
-        entries: Vec<Entry>,
-        /// Told what the first entry came to.
-        reply: Option<oneshot::Sender<Looked>>,
+        /// When the nodes were read. Older readings never overwrite newer ones.
+        read_at: ClockReading,
+        /// One observation per key.
+        observations: Vec<KeyObservation>,
+        /// Receives the resulting state of the first key.
+        reply: Option<oneshot::Sender<LockInspection>>,
     },
-    /// Signs of contention changed, which no look would find.
-    Signs {
+    /// Evidence of contention changed, which a poll does not show.
+    ContentionChanged {
         /// The group.
         group: String,
-        /// When.
-        at: Steady,
-        /// The locks.
+        /// Monotonic time of the evidence.
+        at: MonotonicTime,
+        /// The affected locks.
         keys: Vec<LockKey>,
     },
-    /// A group's health and coverage.
-    Group(Arc<GroupView>),
-    /// These are the groups from now on, and of those that are named nothing is known yet.
-    Groups {
-        /// As they stand before anything was observed.
+    /// Health and scan coverage of a group.
+    GroupStatus(Arc<GroupView>),
+    /// The set of groups changed. Groups in `changed` start with an empty index.
+    GroupsReplaced {
+        /// The initial views of all groups.
         views: Vec<GroupView>,
-        /// Which are new or other ones.
+        /// The names of new and reconfigured groups.
         changed: Vec<String>,
     },
-    /// Something that was not seen on the nodes, and leaves the board as it is.
-    Told(Box<Change>),
-    /// An owner's lock was released by force: how its hold ends. The board shows what the nodes show.
-    Forced {
-        /// Which lock.
+    /// A change that cannot be observed on the nodes. It is published but does not modify the
+    /// index.
+    Publish(Box<Change>),
+    /// A lock was force-released. This affects only the recorded end of the hold; the index shows
+    /// what the nodes show.
+    ForceReleased {
+        /// The lock.
         id: LockId,
-        /// Whose.
+        /// The owner whose lock was released.
         owner: Fingerprint,
-        /// When.
+        /// The time of the release.
         at: Timestamp,
     },
 }

@@ -1,4 +1,5 @@
-//! A subscription to what is observed: a snapshot, then every change or those of a window, as server-sent events.
+//! A subscription to the index: a snapshot, then all changes or those of one view, as server-sent
+//! events.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,109 +10,113 @@ use tokio::sync::watch;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 
 use super::Index;
-use super::event::{Event, EventId};
-use super::full::FullSnapshot;
-use super::watched::Watched;
-use crate::domain::{Fault, Sight};
+use super::event::{ChangeEvent, EventId};
+use super::full_snapshot::FullSnapshot;
+use super::subscriber_view::SubscriberView;
+use crate::domain::{OperationError, VisibleGroups};
 
-/// How often a subscriber is told the server's time, so that it notices silence, and no proxy takes the stream for a dead one.
+/// Interval of ping events. They let clients detect a dead connection and keep proxies from closing
+/// an idle stream.
 pub const PING_INTERVAL: Duration = Duration::from_secs(2);
-/// So much is handed over at a time: each connection copies what it sends, and the whole of a large board would be there once
-/// for every subscriber.
-const MAX_PIECE_BYTES: usize = 64 * 1024;
-/// Subscribers are told one after another, each so much later than the one who came before it: thousands who are woken at the same moment
-/// would keep everybody else waiting until the last of them was told.
-const TURN: Duration = Duration::from_micros(50);
-/// No subscriber waits longer for its turn.
-const MAX_TURN: Duration = Duration::from_secs(1);
-/// What happens within this time is told together to those who are told of every change.
-const TOGETHER: Duration = Duration::from_millis(5);
+/// Bytes handed to a connection at a time. Each connection copies what it sends, so a large
+/// snapshot would otherwise be held in memory once per subscriber.
+const MAX_CHUNK_BYTES: usize = 64 * 1024;
+/// Subscribers are woken one after another with this delay between them: waking thousands at the
+/// same moment would block all other tasks until the last of them was served.
+const WAKE_STAGGER: Duration = Duration::from_micros(50);
+/// Upper bound of a subscriber's wake-up delay.
+const MAX_WAKE_STAGGER: Duration = Duration::from_secs(1);
+/// Changes within this time are delivered in one batch to subscribers of all changes.
+const COALESCE_INTERVAL: Duration = Duration::from_millis(5);
 
-/// What a subscriber wants to hear of.
-pub enum Subject {
-    /// Every change, one by one.
-    Everything {
-        /// Of these groups.
-        sight: Sight,
-        /// The last that it was told; nothing where it is new.
-        place: Option<EventId>,
+/// What a subscriber receives.
+pub enum Topic {
+    /// Every change.
+    AllChanges {
+        /// Limited to these groups.
+        visible_groups: VisibleGroups,
+        /// The last event that the client received; `None` for a new client.
+        last_event_id: Option<EventId>,
     },
-    /// A window.
-    Window(Arc<Watched>),
+    /// Changes of one view.
+    View(Arc<SubscriberView>),
 }
 
-/// What is to be sent: shared with all who are sent the same.
-enum Waiting {
-    Change(Arc<Event>),
+/// Data to be sent, shared with other subscribers.
+enum Outgoing {
+    Change(Arc<ChangeEvent>),
     Events(Bytes),
-    Everything(Arc<FullSnapshot>),
+    Snapshot(Arc<FullSnapshot>),
 }
 
-/// One subscriber at its place in the stream. It holds at most one batch; what comes meanwhile waits in the index's ring, or is
-/// told as what came of it.
+/// One subscriber and its position in the stream. It buffers at most one batch; later changes stay
+/// in the ring of the stream, or are merged into one delta of the view.
 pub struct Subscription {
     index: Index,
-    subject: Subject,
-    waiting: VecDeque<Waiting>,
-    has_news: bool,
-    /// Before that, nothing is told.
-    rested: Instant,
-    latest: watch::Receiver<u64>,
+    topic: Topic,
+    outgoing: VecDeque<Outgoing>,
+    has_changes: bool,
+    /// The earliest time of the next batch.
+    not_before: Instant,
+    latest_seq: watch::Receiver<u64>,
     ping: Interval,
-    /// What pings say beside the time.
+    /// The build identifier that pings carry.
     build: &'static str,
-    /// How long it waits while others are told first.
-    turn: Duration,
+    /// The wake-up delay of this subscriber.
+    stagger: Duration,
 }
 
 impl Subscription {
-    /// Begins with what there is to tell now. `rank` is how many others have subscribed; pings carry `build`.
+    /// Starts a subscription with the current state. `rank` is the number of earlier subscribers;
+    /// pings carry `build`.
     pub async fn start(
         index: Index,
-        subject: Subject,
+        topic: Topic,
         rank: u32,
         build: &'static str,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, OperationError> {
         let mut ping = interval(PING_INTERVAL);
         ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut subscription = Self {
-            latest: index.stream().latest(),
+            latest_seq: index.stream().latest(),
             index,
-            subject,
-            waiting: VecDeque::new(),
-            has_news: false,
-            rested: Instant::now(),
+            topic,
+            outgoing: VecDeque::new(),
+            has_changes: false,
+            not_before: Instant::now(),
             ping,
             build,
-            turn: (TURN * rank).min(MAX_TURN),
+            stagger: (WAKE_STAGGER * rank).min(MAX_WAKE_STAGGER),
         };
-        // Now, and not once a timer says so: a snapshot comes first of all.
-        subscription.take_news().await?;
+        // Fetched before the first timer fires: the client must receive a snapshot before any ping.
+        subscription.fetch_changes().await?;
         Ok(subscription)
     }
 
-    /// The next events or a piece of them: at the latest when the next ping is due. Nothing where the index has ended.
+    /// The next events or a part of them, at the latest when the next ping is due; `None` when the
+    /// index has stopped.
     pub async fn next(&mut self) -> Option<Bytes> {
         loop {
-            if let Some(waiting) = self.waiting.pop_front() {
-                let mut events = match waiting {
-                    Waiting::Change(event) => event.frame(),
-                    Waiting::Events(events) => events,
-                    Waiting::Everything(full) => full.frame(&self.index).await.ok()?,
+            if let Some(outgoing) = self.outgoing.pop_front() {
+                let mut events = match outgoing {
+                    Outgoing::Change(event) => event.frame(),
+                    Outgoing::Events(events) => events,
+                    Outgoing::Snapshot(full) => full.frame(&self.index).await.ok()?,
                 };
-                if events.len() > MAX_PIECE_BYTES {
-                    let rest = events.split_off(MAX_PIECE_BYTES);
-                    self.waiting.push_front(Waiting::Events(rest));
+                if events.len() > MAX_CHUNK_BYTES {
+                    let rest = events.split_off(MAX_CHUNK_BYTES);
+                    // The chunks of one event must not be interleaved with other events.
+                    self.outgoing.push_front(Outgoing::Events(rest));
                 }
                 return Some(events);
             }
             tokio::select! {
                 biased;
-                () = sleep_until(self.rested), if self.has_news => self.take_news().await.ok()?,
-                changed = self.latest.changed(), if !self.has_news => {
+                () = sleep_until(self.not_before), if self.has_changes => self.fetch_changes().await.ok()?,
+                changed = self.latest_seq.changed(), if !self.has_changes => {
                     changed.ok()?;
-                    self.has_news = true;
-                    self.rested = self.rested.max(Instant::now() + self.turn);
+                    self.has_changes = true;
+                    self.not_before = self.not_before.max(Instant::now() + self.stagger);
                 }
                 _ = self.ping.tick() => {
                     let (now, build) = (self.index.now(), self.build);
@@ -122,34 +127,38 @@ impl Subscription {
         }
     }
 
-    /// Takes what is new.
-    async fn take_news(&mut self) -> Result<(), Fault> {
-        let latest = *self.latest.borrow_and_update();
+    /// Fetches new changes into the outgoing queue.
+    async fn fetch_changes(&mut self) -> Result<(), OperationError> {
+        let latest_seq = *self.latest_seq.borrow_and_update();
         let stream = self.index.stream();
-        match &mut self.subject {
-            Subject::Everything { sight, place } => {
-                let missed = place.and_then(|place| stream.changes_since(place, sight));
-                let told_to = if let Some((told_to, events)) = missed {
-                    self.waiting.extend(events.into_iter().map(Waiting::Change));
-                    told_to
+        match &mut self.topic {
+            Topic::AllChanges {
+                visible_groups: sight,
+                last_event_id: place,
+            } => {
+                let events_since = place.and_then(|place| stream.changes_since(place, sight));
+                let delivered_to = if let Some((delivered_to, events)) = events_since {
+                    self.outgoing
+                        .extend(events.into_iter().map(Outgoing::Change));
+                    delivered_to
                 } else {
-                    let full = self.index.full(sight);
-                    let told_to = full.id();
-                    self.waiting.push_back(Waiting::Everything(full));
-                    told_to
+                    let full = self.index.full_snapshot(sight);
+                    let delivered_to = full.id();
+                    self.outgoing.push_back(Outgoing::Snapshot(full));
+                    delivered_to
                 };
-                *place = Some(told_to);
-                self.has_news = told_to.is_before(latest);
-                self.rested = Instant::now() + TOGETHER;
+                *place = Some(delivered_to);
+                self.has_changes = delivered_to.is_before(latest_seq);
+                self.not_before = Instant::now() + COALESCE_INTERVAL;
             }
-            Subject::Window(watched) => {
-                let seen = self.index.view(watched.view()).await?;
-                let step = seen.step(watched, stream, self.index.now());
-                *watched = Arc::clone(&step.after);
-                self.rested = Instant::from(step.until) + self.turn;
-                // What is told may be what others saw a moment ago.
-                self.has_news = step.place.is_before(latest);
-                self.waiting.extend(step.frame().map(Waiting::Events));
+            Topic::View(subscriber) => {
+                let snapshot = self.index.view(subscriber.view()).await?;
+                let delta = snapshot.delta(subscriber, stream, self.index.now());
+                *subscriber = Arc::clone(&delta.subscriber);
+                self.not_before = Instant::from(delta.stale_at) + self.stagger;
+                // The delta may be a cached one that is older than the newest change.
+                self.has_changes = delta.id.is_before(latest_seq);
+                self.outgoing.extend(delta.frame().map(Outgoing::Events));
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! A concurrency limit: so many permits in all, and so many of them for one client.
+//! A concurrency limit with a total and a per-client maximum.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,33 +6,25 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{Client, RETRY_AFTER_MS};
-use crate::domain::Fault;
+use super::{ClientKey, RETRY_AFTER_MS};
+use crate::domain::OperationError;
+use crate::domain::operation_error::{LimitReached, LimitedResource};
 
-/// How many of something may go on at once. Clones share their permits.
+/// Limits concurrent work. Clones share their permits.
 #[derive(Clone)]
 pub struct ConcurrencyLimit {
-    /// The limit's name in the configuration; the one of each client is called the same with `_per_client` behind it.
-    name: &'static str,
-    /// What is limited and what it does, in words: `("event streams", "are open")`.
-    what: (&'static str, &'static str),
+    resource: LimitedResource,
     max: u32,
     max_per_client: u32,
     permits: Arc<Semaphore>,
-    by_client: Arc<Mutex<HashMap<Client, u32>>>,
+    by_client: Arc<Mutex<HashMap<ClientKey, u32>>>,
 }
 
 impl ConcurrencyLimit {
-    /// All permits are free.
-    pub fn new(
-        name: &'static str,
-        what: (&'static str, &'static str),
-        max: u32,
-        max_per_client: u32,
-    ) -> Self {
+    /// Creates a limit with a total and a per-client maximum.
+    pub fn new(resource: LimitedResource, max: u32, max_per_client: u32) -> Self {
         Self {
-            name,
-            what,
+            resource,
             max,
             max_per_client,
             permits: Arc::new(Semaphore::new(max as usize)),
@@ -40,14 +32,16 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// A permit for this client; [`Fault::TooMany`] with the limit's name if there is none left, in all or for the client.
-    pub fn acquire(&self, client: Client) -> Result<Permit, Fault> {
-        // Held throughout, so that a client that is refused takes no permit from others, not for a moment either.
+    /// Acquires a permit for this client. Fails with the name of the limit that was reached,
+    /// total or per client.
+    pub fn acquire(&self, client: ClientKey) -> Result<Permit, OperationError> {
+        // The lock is held throughout, so that a rejected client never takes a permit away from
+        // others, not even briefly.
         let mut by_client = self.by_client.lock();
-        let in_all = self.acquire_in_all()?;
+        let in_all = self.acquire_unattributed()?;
         let count = by_client.entry(client).or_default();
         if *count >= self.max_per_client {
-            return Err(self.too_many("_per_client", self.max_per_client, Some(client)));
+            return Err(self.limit_error(self.max_per_client, Some(client)));
         }
         *count += 1;
         drop(by_client);
@@ -56,59 +50,59 @@ impl ConcurrencyLimit {
             client,
         };
         Ok(Permit {
-            _of_client: Some(of_client),
+            _client_share: Some(of_client),
             ..in_all
         })
     }
 
-    /// A permit that counts for no client, because the caller speaks for many.
-    pub fn acquire_in_all(&self) -> Result<Permit, Fault> {
+    /// Acquires a permit that counts for no client, for a caller that serves many clients (a
+    /// proxy).
+    pub fn acquire_unattributed(&self) -> Result<Permit, OperationError> {
         let permit = Arc::clone(&self.permits).try_acquire_owned();
-        let permit = permit.map_err(|_| self.too_many("", self.max, None))?;
+        let permit = permit.map_err(|_| self.limit_error(self.max, None))?;
         Ok(Permit {
-            _in_all: permit,
-            _of_client: None,
-            rank: self.count().saturating_sub(1),
+            _global: permit,
+            _client_share: None,
+            rank: self.in_use().saturating_sub(1),
         })
     }
 
-    /// How many permits are taken.
-    pub fn count(&self) -> u32 {
+    /// The number of permits in use.
+    pub fn in_use(&self) -> u32 {
         let free = u32::try_from(self.permits.available_permits()).unwrap_or(u32::MAX);
         self.max.saturating_sub(free)
     }
 
-    fn too_many(&self, of_client: &str, max: u32, client: Option<Client>) -> Fault {
-        let (noun, verb) = self.what;
-        let of = client.map_or_else(String::new, |client| format!(" of {client}"));
-        let name = self.name;
-        Fault::TooMany {
-            detail: format!(
-                "the limit `{name}{of_client}` is reached: {max} {noun}{of} {verb} already"
-            ),
+    fn limit_error(&self, max: u32, client: Option<ClientKey>) -> OperationError {
+        OperationError::TooManyRequests {
+            cause: LimitReached::Concurrency {
+                resource: self.resource,
+                client: client.map(|client| client.to_string()),
+                max,
+            },
             retry_after_ms: RETRY_AFTER_MS,
         }
     }
 }
 
-/// One of the permits of a [`ConcurrencyLimit`], given back when it is dropped.
+/// A permit of a [`ConcurrencyLimit`], released when it is dropped.
 pub struct Permit {
-    _in_all: OwnedSemaphorePermit,
-    _of_client: Option<ClientShare>,
+    _global: OwnedSemaphorePermit,
+    _client_share: Option<ClientShare>,
     rank: u32,
 }
 
 impl Permit {
-    /// How many permits were taken when this one was.
+    /// The number of other permits in use when this one was acquired.
     pub fn rank(&self) -> u32 {
         self.rank
     }
 }
 
-/// What a permit counts for its client.
+/// The per-client part of a permit.
 struct ClientShare {
-    by_client: Arc<Mutex<HashMap<Client, u32>>>,
-    client: Client,
+    by_client: Arc<Mutex<HashMap<ClientKey, u32>>>,
+    client: ClientKey,
 }
 
 impl Drop for ClientShare {
@@ -128,12 +122,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn permits_are_given_back_and_a_refusal_takes_none() {
-        let client = |text: &str| Client::of(text.parse().unwrap());
-        let limit = ConcurrencyLimit::new("streams", ("streams", "are open"), 3, 2);
+    fn permits_are_released_and_a_rejection_takes_none() {
+        let client = |text: &str| ClientKey::from_ip(text.parse().unwrap());
+        let limit = ConcurrencyLimit::new(LimitedResource::Streams, 3, 2);
         let (one, other) = (client("10.0.0.1"), client("10.0.0.2"));
         let refused = |client| match limit.acquire(client).map(|permit| permit.rank()) {
-            Err(Fault::TooMany { detail, .. }) => detail,
+            Err(OperationError::TooManyRequests { cause, .. }) => cause.to_string(),
             other => panic!("{other:?}"),
         };
         let permits = [limit.acquire(one).unwrap(), limit.acquire(one).unwrap()];
@@ -141,19 +135,19 @@ mod tests {
         for _ in 0..10 {
             assert_eq!(
                 refused(one),
-                "the limit `streams_per_client` is reached: 2 streams of 10.0.0.1 are open already"
+                "limit `max_streams_per_client` reached: 2 event streams of 10.0.0.1 are open"
             );
         }
         let third = limit.acquire(other).unwrap();
         assert_eq!(
             refused(other),
-            "the limit `streams` is reached: 3 streams are open already"
+            "limit `max_streams` reached: 3 event streams are open"
         );
         drop(third);
         assert!(limit.acquire(other).is_ok());
         drop(permits);
         assert!(limit.acquire(one).is_ok());
-        assert_eq!(limit.count(), 0);
+        assert_eq!(limit.in_use(), 0);
         assert!(limit.by_client.lock().is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! How much the console takes on at once, in all and of one client.
+//! Request limits, in total and per client.
 
 mod concurrency;
 
@@ -14,39 +14,43 @@ use governor::clock::{Clock as _, DefaultClock};
 use governor::state::keyed::HashMapStateStore;
 use governor::{Quota, RateLimiter};
 
-use super::access::address_in;
+use super::access::client_address;
 use super::config::LimitsConfig;
-use super::operations::LONGEST_KEY;
-use crate::domain::Fault;
+use super::operations::MAX_KEY_BYTES;
+use crate::domain::OperationError;
+use crate::domain::operation_error::{LimitReached, LimitedResource};
 pub use concurrency::{ConcurrencyLimit, Permit};
 
-/// The longest address that is read: the longest key with every byte escaped, and room for the rest. Far longer ones are
-/// refused by the HTTP library itself, without a body.
-const LONGEST_ADDRESS: usize = 3 * LONGEST_KEY + 2 * 1024;
+/// The maximum length of a URI: the longest key with every byte percent-encoded, plus the rest
+/// of the path and the query. hyper rejects URIs over 64 kB itself, without a body.
+const MAX_URI_BYTES: usize = 3 * MAX_KEY_BYTES + 2 * 1024;
 
-/// When to try again after a concurrency limit was reached: nobody knows, and a second is soon enough.
+/// The retry delay after a concurrency limit was reached. When a permit becomes free is
+/// unknown; one second is a compromise.
 const RETRY_AFTER_MS: u64 = 1_000;
 
-/// So many requests that look through the whole board (lists, exports, owners, pages) may be under way, and so many of one client:
-/// they take turns on half the processors, and whoever has many waits for its own.
-const QUERIES: u32 = 256;
-const QUERIES_PER_CLIENT: u32 = 32;
+/// The maximum number of concurrent requests that read the whole index (lists, exports, owners,
+/// pages), in total and per client. They share half of the processors, so a client with many such
+/// requests slows down only its own.
+const MAX_QUERIES: u32 = 256;
+const MAX_QUERIES_PER_CLIENT: u32 = 32;
 
-/// So many requests that sign somebody in or out may be in progress, and so many of one client: nobody is known who sends them, so
-/// they take none of the places of the API.
-const SIGN_INS: u32 = 256;
-const SIGN_INS_PER_CLIENT: u32 = 32;
+/// The maximum number of concurrent sign-in and sign-out requests, in total and per client.
+/// They are unauthenticated, so they have a separate limit and take no permits of the API.
+const MAX_SIGN_INS: u32 = 256;
+const MAX_SIGN_INS_PER_CLIENT: u32 = 32;
 
-/// How many requests pass between two clearings of clients whose rate is no longer of interest.
-const CLEARING: u32 = 4_096;
+/// The number of requests between two removals of idle clients from the rate limiter.
+const REQUESTS_PER_SWEEP: u32 = 4_096;
 
-/// Who asks: the address that the connection comes from. Of IPv6 the first 64 bits, for a host may choose the others.
+/// The key by which clients are limited: their IPv4 address, or their IPv6 /64 network, because
+/// a host can choose the other 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Client(IpAddr);
+pub struct ClientKey(IpAddr);
 
-impl Client {
-    /// The client at this address.
-    pub fn of(address: IpAddr) -> Self {
+impl ClientKey {
+    /// The key of an IP address.
+    pub fn from_ip(address: IpAddr) -> Self {
         match address.to_canonical() {
             IpAddr::V4(address) => Self(address.into()),
             IpAddr::V6(address) => {
@@ -56,26 +60,26 @@ impl Client {
         }
     }
 
-    /// The client that a request with these extensions comes from.
-    pub fn in_extensions(extensions: &Extensions) -> Self {
-        address_in(extensions).map_or_else(Self::unknown, Self::of)
+    /// The client of a request with these extensions.
+    pub fn from_extensions(extensions: &Extensions) -> Self {
+        client_address(extensions).map_or_else(Self::unknown, Self::from_ip)
     }
 
-    /// Without a connection (a router that is called in memory) all are one.
+    /// The client of requests without a connection (a router called in memory).
     pub fn unknown() -> Self {
-        Self::of(IpAddr::V6(Ipv6Addr::UNSPECIFIED))
+        Self::from_ip(IpAddr::V6(Ipv6Addr::UNSPECIFIED))
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Client {
+impl<S: Send + Sync> FromRequestParts<S> for ClientKey {
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Self::Rejection> {
-        Ok(Self::in_extensions(&parts.extensions))
+        Ok(Self::from_extensions(&parts.extensions))
     }
 }
 
-impl std::fmt::Display for Client {
+impl std::fmt::Display for ClientKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             IpAddr::V4(address) => address.fmt(f),
@@ -84,101 +88,96 @@ impl std::fmt::Display for Client {
     }
 }
 
-type RateLimit = RateLimiter<Client, HashMapStateStore<Client>, DefaultClock>;
+type RateLimit = RateLimiter<ClientKey, HashMapStateStore<ClientKey>, DefaultClock>;
 
-/// Why a request is refused before it is looked at.
+/// Why a request was rejected before it reached a handler.
 #[derive(Debug, PartialEq)]
-pub enum Rejection {
-    /// A limit is reached.
-    Fault(Fault),
-    /// The address is longer than any lock's.
-    AddressTooLong {
-        /// So many bytes are accepted.
+pub enum AdmissionError {
+    /// A concurrency or rate limit was reached.
+    LimitReached(OperationError),
+    /// The URI is longer than that of any valid lock name.
+    UriTooLong {
+        /// The limit, in bytes.
         max: usize,
     },
-    /// There are too many headers, or too long ones.
+    /// The headers exceed `max_headers` or `max_header_bytes`.
     HeadersTooLarge {
-        /// So many are accepted.
+        /// The limit on their number.
         max: u32,
-        /// So many bytes of them are accepted.
+        /// The limit on their names and values together, in bytes.
         max_bytes: u32,
     },
 }
 
-impl From<Fault> for Rejection {
-    fn from(fault: Fault) -> Self {
-        Self::Fault(fault)
+impl From<OperationError> for AdmissionError {
+    fn from(error: OperationError) -> Self {
+        Self::LimitReached(error)
     }
 }
 
-/// Everything that is limited.
-pub struct Limits {
+/// All request limits.
+pub struct RequestLimits {
     config: LimitsConfig,
     requests: ConcurrencyLimit,
     sign_ins: ConcurrencyLimit,
-    waiting: ConcurrencyLimit,
+    queued_acquires: ConcurrencyLimit,
     streams: ConcurrencyLimit,
     queries: ConcurrencyLimit,
     rate: Option<RateLimit>,
-    until_clearing: AtomicU32,
+    requests_until_sweep: AtomicU32,
 }
 
-impl Limits {
-    /// Nobody is here yet.
+impl RequestLimits {
+    /// Creates the limits of the configuration.
     pub fn new(config: LimitsConfig) -> Self {
-        let per_second = config.requests_per_second.and_then(NonZeroU32::new);
+        let per_second = config.max_requests_per_second.and_then(NonZeroU32::new);
         let limit = ConcurrencyLimit::new;
         Self {
             requests: limit(
-                "requests",
-                ("requests", "are in progress"),
-                config.requests,
-                config.requests_per_client,
+                LimitedResource::Requests,
+                config.max_requests,
+                config.max_requests_per_client,
             ),
             sign_ins: limit(
-                "sign_ins",
-                ("sign-ins", "are in progress"),
-                SIGN_INS,
-                SIGN_INS_PER_CLIENT,
+                LimitedResource::SignIns,
+                MAX_SIGN_INS,
+                MAX_SIGN_INS_PER_CLIENT,
             ),
-            waiting: limit(
-                "waiting",
-                ("requests", "wait for their lock"),
-                config.waiting,
-                config.waiting_per_client,
+            queued_acquires: limit(
+                LimitedResource::QueuedAcquires,
+                config.max_queued_acquires,
+                config.max_queued_acquires_per_client,
             ),
             streams: limit(
-                "streams",
-                ("event streams", "are open"),
-                config.streams,
-                config.streams_per_client,
+                LimitedResource::Streams,
+                config.max_streams,
+                config.max_streams_per_client,
             ),
             queries: limit(
-                "queries",
-                ("lists and searches", "are under way"),
-                QUERIES,
-                QUERIES_PER_CLIENT,
+                LimitedResource::Queries,
+                MAX_QUERIES,
+                MAX_QUERIES_PER_CLIENT,
             ),
             rate: per_second.map(|n| RateLimiter::hashmap(Quota::per_second(n))),
-            until_clearing: AtomicU32::new(CLEARING),
+            requests_until_sweep: AtomicU32::new(REQUESTS_PER_SWEEP),
             config,
         }
     }
 
-    /// How many requests, of which kind, are taken on right now.
-    pub fn taken(&self) -> [(&'static str, u32); 5] {
+    /// The number of requests in progress, by kind.
+    pub fn in_use(&self) -> [(&'static str, u32); 5] {
         [
-            ("requests", self.requests.count()),
-            ("waiting", self.waiting.count()),
-            ("streams", self.streams.count()),
-            ("queries", self.queries.count()),
-            ("sign-ins", self.sign_ins.count()),
+            ("requests", self.requests.in_use()),
+            ("queued-acquires", self.queued_acquires.in_use()),
+            ("streams", self.streams.in_use()),
+            ("queries", self.queries.in_use()),
+            ("sign-ins", self.sign_ins.in_use()),
         ]
     }
 
-    /// The largest body.
-    pub fn body_bytes(&self) -> usize {
-        usize::try_from(self.config.body_bytes).unwrap_or(usize::MAX)
+    /// The maximum size of a request body.
+    pub fn max_body_bytes(&self) -> usize {
+        usize::try_from(self.config.max_body_bytes).unwrap_or(usize::MAX)
     }
 
     /// How long a body may take to arrive.
@@ -186,95 +185,103 @@ impl Limits {
         self.config.read_timeout
     }
 
-    /// A permit to wait for a lock, for a request that does.
-    pub fn wait(&self, client: Client, wait_ms: u64) -> Result<Option<Permit>, Fault> {
+    /// Acquires a permit to wait for a lock. `None` if `wait_ms` is 0.
+    pub fn acquire_queue_permit(
+        &self,
+        client: ClientKey,
+        wait_ms: u64,
+    ) -> Result<Option<Permit>, OperationError> {
         let waits = wait_ms > 0;
-        waits.then(|| self.waiting.acquire(client)).transpose()
+        waits
+            .then(|| self.queued_acquires.acquire(client))
+            .transpose()
     }
 
-    /// A permit to follow the changes.
-    pub fn watch(&self, client: Client) -> Result<Permit, Fault> {
+    /// Acquires a permit for an event stream.
+    pub fn acquire_stream_permit(&self, client: ClientKey) -> Result<Permit, OperationError> {
         self.streams.acquire(client)
     }
 
-    /// A permit to look through the whole board.
-    pub fn query(&self, client: Client) -> Result<Permit, Fault> {
+    /// Acquires a permit for a request that reads the whole index.
+    pub fn acquire_query_permit(&self, client: ClientKey) -> Result<Permit, OperationError> {
         self.queries.acquire(client)
     }
 
-    /// Stands before every route of the API: what may not begin is refused here. It is counted until the permit is dropped.
+    /// Checks all limits for an API request. The request counts as in progress until the permit
+    /// is dropped.
     pub fn admit(
         &self,
-        client: Client,
+        client: ClientKey,
         uri: &Uri,
         headers: &HeaderMap,
-    ) -> Result<Permit, Rejection> {
+    ) -> Result<Permit, AdmissionError> {
         self.admit_within(&self.requests, client, uri, headers)
     }
 
-    /// Stands before whatever signs somebody in or out, and takes no permit of the API.
+    /// Like [`Self::admit`], for sign-in and sign-out requests, with their own permits.
     pub fn admit_sign_in(
         &self,
-        client: Client,
+        client: ClientKey,
         uri: &Uri,
         headers: &HeaderMap,
-    ) -> Result<Permit, Rejection> {
+    ) -> Result<Permit, AdmissionError> {
         self.admit_within(&self.sign_ins, client, uri, headers)
     }
 
     fn admit_within(
         &self,
         limit: &ConcurrencyLimit,
-        client: Client,
+        client: ClientKey,
         uri: &Uri,
         headers: &HeaderMap,
-    ) -> Result<Permit, Rejection> {
+    ) -> Result<Permit, AdmissionError> {
+        // Cheapest checks first. The permit comes last, so that rejected requests take none.
         self.check_head(uri, headers)?;
         self.check_rate(client)?;
         Ok(limit.acquire(client)?)
     }
 
-    fn too_soon(&self, client: Client, wait: Duration) -> Fault {
-        Fault::TooMany {
-            detail: format!(
-                "the limit `requests_per_second` is reached: {client} may send {}",
-                self.config.requests_per_second.unwrap_or_default()
-            ),
+    fn rate_limit_error(&self, client: ClientKey, wait: Duration) -> OperationError {
+        OperationError::TooManyRequests {
+            cause: LimitReached::RequestRate {
+                client: client.to_string(),
+                max: self.config.max_requests_per_second.unwrap_or_default(),
+            },
             retry_after_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1),
         }
     }
 
-    fn check_rate(&self, client: Client) -> Result<(), Fault> {
+    fn check_rate(&self, client: ClientKey) -> Result<(), OperationError> {
         let Some(rate) = &self.rate else {
             return Ok(());
         };
-        if self.until_clearing.fetch_sub(1, Ordering::Relaxed) == 1 {
-            self.until_clearing.store(CLEARING, Ordering::Relaxed);
+        if self.requests_until_sweep.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.requests_until_sweep
+                .store(REQUESTS_PER_SWEEP, Ordering::Relaxed);
+            // Without this, the limiter would keep a state for every client ever seen.
             rate.retain_recent();
         }
         rate.check_key(&client).map_err(|too_soon| {
-            self.too_soon(
+            self.rate_limit_error(
                 client,
                 too_soon.wait_time_from(DefaultClock::default().now()),
             )
         })
     }
 
-    fn check_head(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Rejection> {
-        let address = uri.path().len() + uri.query().map_or(0, |query| query.len() + 1);
-        if address > LONGEST_ADDRESS {
-            return Err(Rejection::AddressTooLong {
-                max: LONGEST_ADDRESS,
-            });
+    fn check_head(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), AdmissionError> {
+        let length = uri.path().len() + uri.query().map_or(0, |query| query.len() + 1);
+        if length > MAX_URI_BYTES {
+            return Err(AdmissionError::UriTooLong { max: MAX_URI_BYTES });
         }
         let size = |total, (name, value): (&HeaderName, &HeaderValue)| {
             total + name.as_str().len() + value.len()
         };
-        let (max, max_bytes) = (self.config.headers, self.config.header_bytes);
+        let (max, max_bytes) = (self.config.max_headers, self.config.max_header_bytes);
         if headers.len() > usize::try_from(max).unwrap_or(usize::MAX)
             || headers.iter().fold(0, size) > usize::try_from(max_bytes).unwrap_or(usize::MAX)
         {
-            return Err(Rejection::HeadersTooLarge { max, max_bytes });
+            return Err(AdmissionError::HeadersTooLarge { max, max_bytes });
         }
         Ok(())
     }
@@ -284,12 +291,12 @@ impl Limits {
 mod tests {
     use super::*;
 
-    fn client(text: &str) -> Client {
-        Client::of(text.parse().unwrap())
+    fn client(text: &str) -> ClientKey {
+        ClientKey::from_ip(text.parse().unwrap())
     }
 
     #[test]
-    fn a_client_is_an_address_and_of_ipv6_a_network() {
+    fn clients_are_ipv4_addresses_or_ipv6_networks() {
         assert_eq!(client("::ffff:10.0.0.1"), client("10.0.0.1"));
         assert_ne!(client("10.0.0.1"), client("10.0.0.2"));
         assert_eq!(client("2001:db8::1"), client("2001:db8::ffff:1"));
@@ -299,16 +306,16 @@ mod tests {
     }
 
     #[test]
-    fn every_client_has_a_rate_of_its_own() {
-        let limits = Limits::new(LimitsConfig {
-            requests_per_second: Some(2),
+    fn each_client_has_its_own_request_rate() {
+        let limits = RequestLimits::new(LimitsConfig {
+            max_requests_per_second: Some(2),
             ..LimitsConfig::default()
         });
         let (one, other) = (client("10.0.0.1"), client("10.0.0.2"));
-        let ends: Vec<_> = (0..3).map(|_| limits.check_rate(one)).collect();
-        assert_eq!((&ends[0], &ends[1]), (&Ok(()), &Ok(())));
-        let Err(Fault::TooMany { retry_after_ms, .. }) = ends[2] else {
-            panic!("{ends:?}")
+        let results: Vec<_> = (0..3).map(|_| limits.check_rate(one)).collect();
+        assert_eq!((&results[0], &results[1]), (&Ok(()), &Ok(())));
+        let Err(OperationError::TooManyRequests { retry_after_ms, .. }) = results[2] else {
+            panic!("{results:?}")
         };
         assert!((1..=500).contains(&retry_after_ms), "{retry_after_ms}");
         assert_eq!(limits.check_rate(other), Ok(()));

@@ -1,4 +1,5 @@
-//! Acquire: one try as the Redis documentation describes it, decided as soon as a quorum has answered.
+//! One acquire attempt, as described in the Redis documentation of Redlock. It is decided as soon
+//! as a quorum has replied.
 
 #![expect(
     clippy::manual_async_fn,
@@ -13,248 +14,287 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use tokio::time::Instant;
 
-use super::ballot::{Ballot, Heard, Next, Standing, Vote};
-use super::claim::{Claim, Want};
-use super::end::end;
-use super::layouts::{Bid, Layout, millis};
-use super::meaning::Asked;
-use super::owners::failure;
-use super::stragglers::Stragglers;
-use super::suspension::LeaseBegan;
-use super::undo::Undone;
-use super::{Attempt, End, Token, fence};
-use crate::domain::{ActOutcome, LockKey, NodeAct, quorum};
-use crate::server::formats::is_past_moment_a_lock;
+use super::acquire_attempt::{AcquireAttempt, AcquireParams};
+use super::conflicting_owner::failure_reason;
+use super::grace_period::GracePeriod;
+use super::layouts::{Layout, LockRequest, nonzero_millis};
+use super::lease_start::LeaseStart;
+use super::quorum_round::{NextAction, NodeEvent, NodeReply, QuorumRound, RoundState};
+use super::rollback::RollbackOutcomes;
+use super::round_result::acquire_result;
+use super::span_status::NodeSpan;
+use super::{AcquireOutcome, AcquireResult, Token, fence};
+use crate::domain::reason::Reason;
+use crate::domain::{LockKey, NodeOutcome, NodeResult, quorum};
+use crate::server::formats::is_overdue_lock;
 use crate::server::nodes::Group;
 use crate::server::nodes::lock_node::LockNode;
-use crate::server::nodes::scripts::RAISE;
-use crate::server::nodes::trouble::Missed;
+use crate::server::nodes::node_error::CallError;
+use crate::server::nodes::scripts::BUMP_FENCE;
 
-/// Takes a plain lock on all nodes at once. Whatever was taken is released on *all* nodes when it did not reach a quorum
-/// with validity left. One try.
+/// Acquires a plain lock on all nodes in parallel, with a single attempt. If it does not reach a
+/// quorum with validity left, the lock is released again on *all* nodes.
 pub fn acquire<N: LockNode>(
     group: &Group<N>,
     key: &LockKey,
     token: &Token,
     ttl: Duration,
-) -> impl Future<Output = Attempt> + Send {
+) -> impl Future<Output = AcquireOutcome> + Send {
     async move {
-        let want = Want::plain(key, token, ttl);
-        Claim::new(group, &want).try_once().await
+        let params = AcquireParams::plain(key, token, ttl);
+        AcquireAttempt::new(group, &params).try_once().await
     }
 }
 
-impl<N: LockNode> Claim<'_, N> {
-    /// Asks all nodes at once, and releases again if it did not succeed.
-    pub fn try_once(&mut self) -> impl Future<Output = Attempt> + Send {
+impl<N: LockNode> AcquireAttempt<'_, N> {
+    /// Sends one acquire to all nodes in parallel and rolls it back if it does not succeed.
+    pub fn try_once(&mut self) -> impl Future<Output = AcquireOutcome> + Send {
         async move {
-            self.change_token_if_unsure();
-            self.seats = self.group.seats(&self.want.key);
-            let began = LeaseBegan::now(self.group.clock());
-            let (layout, ttl, brought) = (self.want.layout, self.want.ttl, self.want.brought);
-            let limit = self.limit();
-            let places = self.seats.len();
-            let everywhere = || (0..places).collect();
-            // What a token that was brought along holds already must survive that its owner stops listening. What an earlier try
-            // left is not that.
-            let may_be = if brought {
-                self.new_there.clone()
+            self.replace_token_if_rollback_pending();
+            self.nodes = self.group.nodes_for(&self.params.key);
+            let lease_start = LeaseStart::now(self.group.clock());
+            let (layout, ttl, caller_supplied) = (
+                self.params.layout,
+                self.params.ttl,
+                self.params.caller_supplied,
+            );
+            let timeout = self.node_timeout();
+            let node_count = self.nodes.len();
+            let all_nodes = || (0..node_count).collect();
+            // If the caller drops this future, `Drop` rolls back `maybe_locked`. A lock that a
+            // caller-supplied token already held must survive that; only the remains of earlier
+            // attempts may go.
+            let maybe_locked = if caller_supplied {
+                self.newly_locked.clone()
             } else {
-                everywhere()
+                all_nodes()
             };
-            let may_stand = if self.stands_in_line() {
-                everywhere()
+            let maybe_queued = if self.uses_node_queue() {
+                all_nodes()
             } else {
                 BTreeSet::new()
             };
-            let before = std::mem::replace(&mut self.doubtful, may_be);
-            let stood = std::mem::replace(&mut self.queued, may_stand);
-            self.lease_ends = began.at() + limit + ttl;
-            self.group.leases().note(ttl, began.at().into_std());
+            let previously_locked = std::mem::replace(&mut self.maybe_locked, maybe_locked);
+            let previously_queued = std::mem::replace(&mut self.maybe_queued, maybe_queued);
+            self.last_lease_end = lease_start.instant() + timeout + ttl;
+            self.group
+                .leases()
+                .record_lease(ttl, lease_start.instant().into_std());
 
             let now = self.group.clock().now();
-            let written = layout.written(&self.want.token, ttl, now);
-            let ballot = self
-                .vote(written.as_ref().unwrap_or(&self.want.token))
+            let stored_token = layout.stored_token(&self.params.token, ttl, now);
+            let round = self
+                .run_round(stored_token.as_ref().unwrap_or(&self.params.token))
                 .await;
-            let settings = &self.group.config.locking;
-            let (known_at, elapsed) = (self.group.clock().instant(), began.elapsed());
-            let validity = quorum::validity(ttl, elapsed, settings.drift);
-            let end = end(&ballot, validity, self.group.clock().now());
-            if self.stands_in_line() {
-                let queued = ballot.queued(&|node| stood.contains(&node));
-                self.queued = queued.into_iter().collect();
+            let config = &self.group.config.locking;
+            let (completed_at, elapsed) = (self.group.clock().instant(), lease_start.elapsed());
+            let validity = quorum::validity(ttl, elapsed, config.drift);
+            let result = acquire_result(&round, validity, self.group.clock().now());
+            if self.uses_node_queue() {
+                let queued = round.nodes_maybe_queued(&|node| previously_queued.contains(&node));
+                self.maybe_queued = queued.into_iter().collect();
             }
-            let is_heard = !self.hung_up.is_cancelled();
-            if is_heard
-                && let (End::Won(_), Standing::Carried { fence }) = (&end, ballot.standing())
+            let is_connected = !self.cancellation.is_cancelled();
+            if is_connected
+                && let (AcquireResult::Acquired(_), RoundState::Reached { fence }) =
+                    (&result, round.state())
             {
-                // A node that has not answered yet gives the lock or does not; a release reaches it after that.
-                self.doubtful.clear();
-                self.new_there.clear();
-                let token = written.or_else(|| self.changed_token());
-                return self.attempt(&ballot, &Undone::new(), (end, known_at), (fence, token));
+                // Nothing to roll back. A node that has not replied yet may still grant the lock.
+                // The owner's release is sent to every node, so it removes that lock too.
+                self.maybe_locked.clear();
+                self.newly_locked.clear();
+                let token = stored_token.or_else(|| self.replaced_token());
+                return self.outcome(
+                    &round,
+                    &RollbackOutcomes::new(),
+                    (result, completed_at),
+                    (fence, token),
+                );
             }
-            let was_new = ballot.was_new();
-            self.doubtful = ballot.left_behind(brought && !was_new, &before);
-            if self.enters_again() {
-                // What was entered before stays as it was: only this entry is taken back there.
-                let entered = |place: &usize| matches!(ballot.votes()[*place], Some(Vote::Ours { again, .. }) if again);
-                self.doubtful.retain(|place| !entered(place));
+            let is_new_hold = round.is_new_hold();
+            self.maybe_locked =
+                round.nodes_to_release(caller_supplied && !is_new_hold, &previously_locked);
+            if self.is_reentrant() {
+                // Holds from before this attempt stay; only the hold count that this attempt added
+                // is taken back there.
+                let was_held_before = |index: &usize| matches!(round.replies()[*index], Some(NodeReply::Ours { already_held, .. }) if already_held);
+                self.maybe_locked.retain(|index| !was_held_before(index));
             }
-            if was_new {
-                self.new_there = self.doubtful.clone();
+            if is_new_hold {
+                self.newly_locked = self.maybe_locked.clone();
             }
-            let undone = self.undo(&ballot).await;
-            self.new_there = &self.new_there & &self.doubtful;
-            self.attempt(
-                &ballot,
-                &undone,
-                (end, known_at),
-                (None, self.changed_token()),
+            let rolled_back = self.rollback(&round).await;
+            self.newly_locked = &self.newly_locked & &self.maybe_locked;
+            self.outcome(
+                &round,
+                &rolled_back,
+                (result, completed_at),
+                (None, self.replaced_token()),
             )
         }
     }
 
-    /// A release that was not answered may arrive when a later try has won, and take the lock from it. So the next try is
-    /// another owner's, unless the token was brought along: then such a node is not asked for this one again.
-    fn change_token_if_unsure(&mut self) {
-        if self.unsure.is_empty() || self.want.brought {
+    /// Generates a new token for the next attempt if a rollback was sent but not confirmed. That
+    /// rollback could arrive after the next attempt succeeded and release its lock. A
+    /// caller-supplied token cannot be replaced; nodes with an unconfirmed rollback are skipped
+    /// instead.
+    fn replace_token_if_rollback_pending(&mut self) {
+        if self.pending_rollback.is_empty() || self.params.caller_supplied {
             return;
         }
-        self.let_go();
-        self.unsure.clear();
-        let want = self.want.to_mut();
-        want.token = want.layout.mint_again(&want.token);
+        self.schedule_remaining_cleanup();
+        self.pending_rollback.clear();
+        let params = self.params.to_mut();
+        params.token = params.layout.regenerate_token(&params.token);
     }
 
-    /// Hears the nodes until it is decided.
-    async fn vote(&self, written: &Token) -> Ballot {
+    /// Collects the replies of the nodes until the round is decided.
+    async fn run_round(&self, stored_token: &Token) -> QuorumRound {
         let fencing = self.group.config.locking.fencing;
-        let proposed = fencing.then(|| fence::propose(self.group));
-        let mut asked: FuturesUnordered<BoxFuture<'_, (usize, Heard)>> = FuturesUnordered::new();
-        for (place, node) in self.seats.iter().enumerate() {
-            asked.push(Box::pin(async move {
-                let asked = Asked::begin("acquire", node.name());
-                let vote = self.ask(place, node, (written, proposed));
-                (place, Heard::Vote(asked.hear(vote).await))
+        // One proposal for all nodes: if none of them has a higher counter, no fence has to be
+        // raised.
+        let proposed_fence = fencing.then(|| fence::propose(self.group));
+        let mut requests: FuturesUnordered<BoxFuture<'_, (usize, NodeEvent)>> =
+            FuturesUnordered::new();
+        for (index, node) in self.nodes.iter().enumerate() {
+            requests.push(Box::pin(async move {
+                let span = NodeSpan::start("acquire", node.name());
+                let reply = self.request_lock(index, node, (stored_token, proposed_fence));
+                (index, NodeEvent::Reply(span.record(reply).await))
             }));
         }
-        let mut ballot = Ballot::new(asked.len());
-        let mut stragglers = Stragglers::begin(self.group.clock());
-        while let Some((place, heard)) = stragglers.or(asked.next()).await {
-            match ballot.take_in(place, heard) {
-                Next::Listen => {}
-                // What a node that would not be waited for counts up could not be counted down.
-                Next::Settled if ballot.standing() == Standing::Failed && self.enters_again() => {}
-                Next::Settled => stragglers.decided(),
-                Next::Raise { to, nodes } => {
-                    for place in nodes {
-                        let node = &self.seats[place];
-                        asked.push(Box::pin(async move {
-                            let asked = Asked::begin("raise fence", node.name());
-                            let raised = asked.hear(self.raise(node, written, to));
-                            (place, Heard::Raised(raised.await))
+        let mut round = QuorumRound::new(requests.len());
+        let mut grace_period = GracePeriod::new(self.group.clock());
+        while let Some((index, event)) = grace_period.next_reply(requests.next()).await {
+            match round.handle_event(index, event) {
+                NextAction::Wait => {}
+                // A reentrant acquire increments the hold count on every node that it reaches. A
+                // late reply must be seen, otherwise that increment could not be rolled back.
+                NextAction::Finish
+                    if round.state() == RoundState::Failed && self.is_reentrant() => {}
+                NextAction::Finish => grace_period.begin(),
+                NextAction::RaiseFence { to, nodes } => {
+                    for index in nodes {
+                        let node = &self.nodes[index];
+                        requests.push(Box::pin(async move {
+                            let span = NodeSpan::start("raise fence", node.name());
+                            let raising = span.record(self.raise_fence(node, stored_token, to));
+                            (index, NodeEvent::FenceRaised(raising.await))
                         }));
                     }
                 }
             }
         }
-        ballot
+        round
     }
 
-    async fn ask(&self, place: usize, node: &N, (written, fence): (&Token, Option<u64>)) -> Vote {
-        let want = &*self.want;
-        if self.unsure.contains(&place) {
-            let reason = "a release with this token is still on its way there".to_owned();
-            return Vote::Missed(Missed::NotAsked { reason });
+    async fn request_lock(
+        &self,
+        index: usize,
+        node: &N,
+        (stored_token, fence): (&Token, Option<u64>),
+    ) -> NodeReply {
+        let params = &*self.params;
+        // The earlier rollback may still arrive and would release the lock acquired now.
+        if self.pending_rollback.contains(&index) {
+            return NodeReply::Failed(CallError::NotSent {
+                reason: Reason::ReleasePending,
+            });
         }
-        let limit = self.group.limit_of(node, want.ttl);
+        let timeout = self.group.node_timeout(node, params.ttl);
         let clock = self.group.clock();
-        let until = clock.instant() + limit;
-        self.group.acquainted(&self.seats, place, limit / 2).await;
-        let limit = until.saturating_duration_since(clock.instant());
-        let bid = Bid {
-            key: &want.key,
-            token: written,
-            ttl: want.ttl,
+        let deadline = clock.instant() + timeout;
+        // At most half of the timeout, so that the acquire itself still has time.
+        self.group
+            .wait_for_restart_states(&self.nodes, index, timeout / 2)
+            .await;
+        let timeout = deadline.saturating_duration_since(clock.instant());
+        let request = LockRequest {
+            key: &params.key,
+            token: stored_token,
+            ttl: params.ttl,
             wait: self.wait,
-            longer: self.longer,
-            fence,
+            extra_wait: self.extra_wait,
+            proposed_fence: fence,
             fence_ttl: self.group.config.locking.fence_counter_ttl,
-            is_only_node: self.seats.len() == 1,
-            brought: want.brought,
-            takes_over: want.layout == Layout::Legacy
-                && is_past_moment_a_lock(want.key.as_bytes(), self.group.config.naming()),
+            is_only_node: self.nodes.len() == 1,
+            caller_supplied: params.caller_supplied,
+            may_take_over: params.layout == Layout::Legacy
+                && is_overdue_lock(params.key.as_bytes(), self.group.config.key_patterns()),
         };
-        let taking = node.act(limit, |line| async move {
-            // Not before there is a connection: it may lead to a server that has just restarted.
-            if let Some(reason) = self.group.abstains(&self.seats, place) {
-                return Ok(Vote::Missed(Missed::NotAsked { reason }));
+        let acquiring = node.call_locking(timeout, |connection| async move {
+            // Checked after connecting, because connecting may reveal that the server has just
+            // restarted.
+            if let Some(reason) = self.group.exclusion_reason(&self.nodes, index) {
+                return Ok(NodeReply::Failed(CallError::NotSent { reason }));
             }
-            want.layout.take(line, node.clock(), &bid).await
-        });
-        let missed = |missed| Vote::Missed(want.layout.explain(missed));
-        taking.await.unwrap_or_else(missed)
-    }
-
-    async fn raise(&self, node: &N, written: &Token, to: u64) -> Result<u64, Missed> {
-        let want = &*self.want;
-        let limit = self.group.limit_of(node, want.ttl);
-        let raise = node.act(limit, |mut line| async move {
-            RAISE
-                .key(want.key.as_bytes())
-                .key(fence::key(&want.key))
-                .arg(written.expose())
-                .arg(to)
-                .arg(millis(self.group.config.locking.fence_counter_ttl))
-                .arg(want.layout.sign(written).unwrap_or_default())
-                .invoke_async(&mut line.connection)
+            params
+                .layout
+                .acquire(connection, node.clock(), &request)
                 .await
         });
-        raise.await.map_err(|missed| want.layout.explain(missed))
+        let error = |error| NodeReply::Failed(params.layout.add_required_permissions(error));
+        acquiring.await.unwrap_or_else(error)
     }
 
-    fn attempt(
+    async fn raise_fence(&self, node: &N, stored_token: &Token, to: u64) -> Result<u64, CallError> {
+        let params = &*self.params;
+        let timeout = self.group.node_timeout(node, params.ttl);
+        let raising = node.call_locking(timeout, |mut connection| async move {
+            BUMP_FENCE
+                .key(params.key.as_bytes())
+                .key(fence::counter_key(&params.key))
+                .arg(stored_token.expose())
+                .arg(to)
+                .arg(nonzero_millis(self.group.config.locking.fence_counter_ttl))
+                .arg(params.layout.owner_id(stored_token).unwrap_or_default())
+                .invoke_async(&mut connection.transport)
+                .await
+        });
+        raising
+            .await
+            .map_err(|error| params.layout.add_required_permissions(error))
+    }
+
+    fn outcome(
         &self,
-        ballot: &Ballot,
-        undone: &Undone,
-        (end, known_at): (End, Instant),
+        round: &QuorumRound,
+        rolled_back: &RollbackOutcomes,
+        (result, completed_at): (AcquireResult, Instant),
         (fence, token): (Option<u64>, Option<Token>),
-    ) -> Attempt {
-        let has_won = matches!(end, End::Won(_));
-        let outcome = |place: usize| match &ballot.votes()[place] {
-            Some(Vote::Ours { .. }) if has_won => ActOutcome::Acquired,
-            Some(Vote::Ours { .. }) => {
-                undone
-                    .get(&place)
+    ) -> AcquireOutcome {
+        let is_acquired = matches!(result, AcquireResult::Acquired(_));
+        let outcome = |index: usize| match &round.replies()[index] {
+            Some(NodeReply::Ours { .. }) if is_acquired => NodeOutcome::Acquired,
+            Some(NodeReply::Ours { .. }) => {
+                rolled_back
+                    .get(&index)
                     .cloned()
-                    .unwrap_or_else(|| ActOutcome::Failed {
-                        reason: "acquired, and not known to be released: it ends with its lease"
-                            .to_owned(),
+                    .unwrap_or(NodeOutcome::Failed {
+                        reason: Reason::RollbackUnconfirmed,
                     })
             }
-            Some(Vote::Theirs(seen)) => ActOutcome::OtherOwner {
-                owner: seen.as_ref().map(|(owner, _)| owner.clone()),
+            Some(NodeReply::HeldByOther(other)) => NodeOutcome::OtherOwner {
+                owner: other.as_ref().map(|(owner, _)| owner.clone()),
             },
-            Some(Vote::WrongType(_)) => ActOutcome::OtherOwner { owner: None },
-            Some(Vote::Absent) => ActOutcome::NotHeld,
-            Some(Vote::Missed(missed)) => ActOutcome::Failed {
-                reason: failure(missed, &ActOutcome::Acquired),
+            Some(NodeReply::WrongType(_)) => NodeOutcome::OtherOwner { owner: None },
+            Some(NodeReply::Absent) => NodeOutcome::NotHeld,
+            Some(NodeReply::Failed(error)) => NodeOutcome::Failed {
+                reason: failure_reason(error, &NodeOutcome::Acquired),
             },
-            None => ActOutcome::Pending,
+            None => NodeOutcome::Pending,
         };
         let nodes = self
-            .nodes()
-            .map(|(place, node)| NodeAct {
+            .indexed_nodes()
+            .map(|(index, node)| NodeResult {
                 node: node.name().to_owned(),
-                outcome: outcome(place),
+                outcome: outcome(index),
             })
             .collect();
-        Attempt {
+        AcquireOutcome {
             nodes,
-            end,
-            known_at,
+            result,
+            completed_at,
             fence,
             token,
         }

@@ -1,88 +1,98 @@
-//! The lock itself: Redlock on top of `domain::quorum`. Acquire, extend, release and force-release on a whole group.
+//! Distributed locking on a whole group: acquire, extend, release and force-release, with Redlock
+//! on top of `domain::quorum`.
 //!
-//! All nodes are asked at once, over connections that nothing else uses. A node that does not answer costs its time limit
-//! once; a node that is known to be down costs nothing.
+//! Every operation queries all nodes in parallel, over connections reserved for lock operations. A
+//! node that does not reply costs its timeout once; a node that is known to be down is skipped.
 
 mod acquire;
-mod ballot;
-mod claim;
-mod end;
+mod acquire_attempt;
+mod cleanup;
+mod conflicting_owner;
 pub mod fence;
-mod force;
-mod hold;
-pub mod keep;
-mod keeping;
+mod force_release;
+mod grace_period;
 mod layouts;
-mod meaning;
-mod owners;
-pub mod pace;
-mod recipes;
-mod stragglers;
-mod suspension;
-mod tidy;
-mod together;
+mod lease_start;
+mod owner_operations;
+mod quorum_round;
+mod release_strategies;
+pub mod renewal;
+pub mod renewal_schedule;
+mod renewal_state;
+mod rollback;
+mod round_result;
+mod single_flight;
+mod span_status;
 mod token;
 mod transaction;
-mod undo;
-pub mod wait;
+pub mod wait_queue;
 
 use std::time::Duration;
 
 pub use acquire::acquire;
-pub use claim::{Claim, Want};
-pub use force::{Condemned, Forced, Refusal, force_release, force_release_on, rehearse_release};
-pub use hold::{StillHeld, extend, holds_left, release, still_held};
-pub use layouts::{Form, Layout, Permissions, fair_queue};
-pub use recipes::permissions as force_permissions;
+pub use acquire_attempt::{AcquireAttempt, AcquireParams};
+pub use force_release::{
+    ForceRefusal, ForceReleaseOutcome, ForceTarget, dry_run_force_release, force_release,
+    force_release_on,
+};
+pub use layouts::{Layout, Permissions, StoredForm, fair_queue_keys};
+pub use owner_operations::{HoldStatus, check_hold, extend, release, remaining_holds};
+pub use release_strategies::permissions as force_permissions;
 pub use token::Token;
-pub use wait::{acquire_unless, acquire_within};
+pub use wait_queue::{acquire_within, acquire_within_cancellable};
 
 use tokio::time::Instant;
 
-use crate::domain::{NodeAct, Owner};
+use crate::domain::{NodeResult, Owner};
 
-/// What an acquire or extend came to.
+/// The outcome of an acquire or extend over all nodes.
 #[derive(Clone, Debug)]
-pub struct Attempt {
-    /// What happened on each configured node, in order.
-    pub nodes: Vec<NodeAct>,
-    /// How it ended.
-    pub end: End,
-    /// When that was known: what validity was left is counted from here.
-    pub known_at: Instant,
-    /// The fence of an acquire that was won; nothing where fencing is off.
+pub struct AcquireOutcome {
+    /// The outcome on each configured node, in configuration order.
+    pub nodes: Vec<NodeResult>,
+    /// The result that the node outcomes add up to.
+    pub result: AcquireResult,
+    /// When the result was determined; the remaining validity counts from here.
+    pub completed_at: Instant,
+    /// The fencing token of a successful acquire; `None` if fencing is disabled.
     pub fence: Option<u64>,
-    /// What the lock's value is now, where it is another than the token that was asked with: a token of the same owner.
+    /// The lock's current value, if it differs from the token of the request. It identifies the
+    /// same owner.
     pub token: Option<Token>,
 }
 
-impl Attempt {
-    /// Until when the lock may be relied on, if it was won: by a clock that nobody sets.
+impl AcquireOutcome {
+    /// The end of the lock's validity on the monotonic clock, if the operation succeeded.
     pub fn valid_until(&self) -> Option<Instant> {
-        match self.end {
-            End::Won(left) => Some(self.known_at + left),
-            End::Taken { .. } | End::NotHeld | End::NoQuorum | End::WrongType(_) => None,
+        match self.result {
+            // Counted from completion, so that a late call does not prolong the validity.
+            AcquireResult::Acquired(left) => Some(self.completed_at + left),
+            AcquireResult::HeldByOther { .. }
+            | AcquireResult::NotHeld
+            | AcquireResult::NoQuorum
+            | AcquireResult::WrongType(_) => None,
         }
     }
 }
 
-/// How an acquire or extend ended.
+/// The result of an acquire or extend.
 #[derive(Clone, Debug, PartialEq)]
-pub enum End {
-    /// On a quorum, with this much validity left when it was known.
-    Won(Duration),
-    /// Somebody else has it: who, and how long their lease still lasts, as far as a node told.
-    Taken {
-        /// Who.
+pub enum AcquireResult {
+    /// Acquired or extended on a quorum, with this much validity left at completion.
+    Acquired(Duration),
+    /// Another owner holds the lock. Owner and lease are known only if a node reported them.
+    HeldByOther {
+        /// The current owner.
         owner: Option<Owner>,
-        /// Milliseconds of their lease; nothing for a lock without expiry or where no node told.
+        /// The owner's remaining lease in milliseconds; `None` if the lock has no expiry or no node
+        /// reported it.
         lease_ms: Option<u64>,
     },
-    /// (Extend only) It is on too few nodes to be held, and nobody else's.
+    /// (Extend only) The token holds the lock on too few nodes, and no other owner was found.
     NotHeld,
-    /// Too few nodes took part.
+    /// Too few nodes replied within the timeout to decide.
     NoQuorum,
-    /// The key is of another type.
+    /// The key holds a value of another type.
     WrongType(String),
 }
 
@@ -91,17 +101,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn validity_ends_when_it_ends_however_late_somebody_asks() {
+    fn valid_until_counts_from_completion() {
         let known_at = Instant::now();
-        let attempt = |end| Attempt {
+        let attempt = |end| AcquireOutcome {
             nodes: Vec::new(),
-            end,
-            known_at,
+            result: end,
+            completed_at: known_at,
             fence: None,
             token: None,
         };
         let left = Duration::from_secs(9);
-        assert_eq!(attempt(End::Won(left)).valid_until(), Some(known_at + left));
-        assert_eq!(attempt(End::NoQuorum).valid_until(), None);
+        assert_eq!(
+            attempt(AcquireResult::Acquired(left)).valid_until(),
+            Some(known_at + left)
+        );
+        assert_eq!(attempt(AcquireResult::NoQuorum).valid_until(), None);
     }
 }

@@ -1,4 +1,4 @@
-//! The secret that proves ownership.
+//! The secret token that proves ownership of a lock.
 
 use crate::domain::Fingerprint;
 use data_encoding::HEXLOWER;
@@ -6,49 +6,54 @@ use zeroize::{Zeroize as _, Zeroizing};
 
 use crate::server::formats;
 
-/// The longest label that a token carries.
-const LONGEST_LABEL: usize = 64;
+/// The maximum length of the label in a token, in characters.
+const MAX_LABEL_CHARS: usize = 64;
 
-/// The secret with which an owner extends and releases. Its `Debug` shows nothing.
+/// The secret with which an owner extends and releases a lock. Its `Debug` output is redacted.
 ///
-/// Take a fresh one for every acquire: what is left of a failed attempt is cleared away by its token.
+/// Generate a new one for every acquire: the rollback of a failed attempt identifies it by its
+/// token.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Token(Vec<u8>);
 
 impl Token {
-    /// A fresh token, unguessable, that names its owner readably: `lockkeeper:<label>:<32 hex digits>`.
-    pub fn mint(label: &str) -> Self {
-        let is_fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '@' | '-');
+    /// Generates an unguessable token that contains the owner's label: `lockkeeper:<label>:<32 hex
+    /// digits>`.
+    pub fn generate(label: &str) -> Self {
+        // `:` separates the parts of a token, so it must not occur in the label.
+        let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '@' | '-');
         let label: String = label
             .chars()
-            .take(LONGEST_LABEL)
-            .map(|c| if is_fine(c) { c } else { '-' })
+            .take(MAX_LABEL_CHARS)
+            .map(|c| if is_allowed(c) { c } else { '-' })
             .collect();
         let label = if label.is_empty() { "unnamed" } else { &label };
+        // The hex text is a second copy of the secret, so it is erased when dropped.
         let secret = Zeroizing::new(HEXLOWER.encode(&rand::random::<[u8; 16]>()));
         Self(format!("lockkeeper:{label}:{}", *secret).into_bytes())
     }
 
-    /// A fresh token with the same label. One that was not minted here stays as it is.
-    pub fn again(&self) -> Self {
+    /// Generates a new token with the same label. A token that was not generated here is returned
+    /// unchanged.
+    pub fn regenerate(&self) -> Self {
         let label = std::str::from_utf8(&self.0)
             .ok()
             .and_then(|text| text.strip_prefix("lockkeeper:")?.rsplit_once(':'))
             .map(|(label, _)| label);
-        label.map_or_else(|| self.clone(), Self::mint)
+        label.map_or_else(|| self.clone(), Self::generate)
     }
 
-    /// A token that somebody brings along.
+    /// Creates a token from bytes that a caller supplied.
     pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> Self {
         Self(bytes.into())
     }
 
-    /// The bytes themselves: for Redis and for the one answer that hands it out.
+    /// The secret bytes. For requests to Redis and for the one response that returns the token.
     pub fn expose(&self) -> &[u8] {
         &self.0
     }
 
-    /// The readable part of a token that was minted here; empty for any other.
+    /// The label of a token that was generated here; empty for any other.
     pub fn label(&self) -> &str {
         let text = std::str::from_utf8(&self.0).unwrap_or_default();
         text.strip_prefix("lockkeeper:")
@@ -56,13 +61,14 @@ impl Token {
             .map_or("", |(label, _)| label)
     }
 
-    /// What people see of it.
+    /// The fingerprint that is displayed in place of the token.
     pub fn fingerprint(&self) -> Fingerprint {
         formats::fingerprint(&self.0)
     }
 }
 
-/// What is freed is not read out of a dump or by the next one to get that memory.
+/// Zeroed on drop, so that freed memory does not reveal tokens to a core dump or a later
+/// allocation.
 impl Drop for Token {
     fn drop(&mut self) {
         self.0.zeroize();
@@ -80,34 +86,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_names_its_owner_and_cannot_be_guessed() {
-        let (one, other) = (
-            Token::mint("api-3@host:7/x y"),
-            Token::mint("api-3@host:7/x y"),
+    fn a_generated_token_contains_the_label_and_a_random_secret() {
+        let (first, second) = (
+            Token::generate("api-3@host:7/x y"),
+            Token::generate("api-3@host:7/x y"),
         );
-        let text = String::from_utf8(one.expose().to_vec()).unwrap();
+        let text = String::from_utf8(first.expose().to_vec()).unwrap();
         let parts: Vec<&str> = text.split(':').collect();
         assert_eq!(parts[..2], ["lockkeeper", "api-3@host-7-x-y"]);
         assert!(parts[2].len() == 32 && parts[2].bytes().all(|byte| byte.is_ascii_hexdigit()));
-        assert_ne!(one, other);
-        assert_eq!(one.label(), "api-3@host-7-x-y");
+        assert_ne!(first, second);
+        assert_eq!(first.label(), "api-3@host-7-x-y");
         assert_eq!(Token::from_bytes([0xff, b':']).label(), "");
-        assert!(!format!("{one:?}").contains(parts[2]));
+        assert!(!format!("{first:?}").contains(parts[2]));
     }
 
     #[test]
-    fn another_token_of_the_same_owner_has_the_same_label_and_another_secret() {
-        let one = Token::mint("api-3@host");
-        let other = one.again();
-        assert!(other.expose().starts_with(b"lockkeeper:api-3@host:"));
-        assert!(one != other && one.expose().len() == other.expose().len());
+    fn a_regenerated_token_has_the_same_label_and_another_secret() {
+        let first = Token::generate("api-3@host");
+        let second = first.regenerate();
+        assert!(second.expose().starts_with(b"lockkeeper:api-3@host:"));
+        assert!(first != second && first.expose().len() == second.expose().len());
         let foreign = Token::from_bytes("theirs");
-        assert!(foreign.again() == foreign);
+        assert!(foreign.regenerate() == foreign);
     }
 
     #[test]
-    fn a_label_is_kept_short_and_is_never_empty() {
-        assert!(Token::mint(&"ü".repeat(1000)).expose().len() <= 11 + 64 + 1 + 32);
-        assert!(Token::mint("").expose().starts_with(b"lockkeeper:unnamed:"));
+    fn a_label_is_truncated_and_never_empty() {
+        assert!(Token::generate(&"ü".repeat(1000)).expose().len() <= 11 + 64 + 1 + 32);
+        assert!(
+            Token::generate("")
+                .expose()
+                .starts_with(b"lockkeeper:unnamed:")
+        );
     }
 }

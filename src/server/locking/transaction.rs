@@ -1,86 +1,96 @@
-//! Deleting a string if it has the owner's value, for a server that lets us run no scripts: watched, read, compared, and
-//! deleted in a transaction that fails if anybody touched the key in between. Over a connection that nothing else uses.
+//! Compare-and-delete of a string for servers on which this user may not run scripts: `WATCH`,
+//! read, compare, and `DEL` in a transaction that fails if another client changed the key in
+//! between. `WATCH` is per connection, so this requires a dedicated one.
 
 use redis::{RedisError, RedisResult};
 
 use crate::domain::LockKey;
-use crate::server::nodes::lock_node::Connection;
-use crate::server::nodes::scripts::{Parted, Told};
-use crate::server::sighting::{LONGEST_VALUE, Value};
+use crate::server::key_state::{MAX_STRING_BYTES, RedisValue};
+use crate::server::nodes::lock_node::RedisTransport;
+use crate::server::nodes::scripts::{ForceReply, ScriptReply};
 
-/// A key that is touched this often in between is left to its owner.
-const TRIES: usize = 3;
+/// After this many conflicting changes the key is left to its owner.
+const MAX_TRIES: usize = 3;
 
-/// What is compared, and what for.
-pub struct Expected<'a> {
-    /// The lock.
+/// The key and the value that it must have.
+pub struct ExpectedString<'a> {
+    /// The key of the lock.
     pub key: &'a LockKey,
-    /// Its owner's value.
+    /// The owner's value.
     pub owner: &'a [u8],
-    /// The highest PTTL that the hold which was seen may have; nothing where that proves nothing.
-    pub highest_pttl: Option<i64>,
+    /// The highest PTTL that the expected hold can have; `None` if the PTTL proves nothing.
+    pub max_pttl: Option<i64>,
 }
 
-/// Deletes the key, if it is as expected.
+/// Deletes the key if it has the expected value.
 pub async fn delete_string(
-    connection: &mut impl Connection,
-    expected: &Expected<'_>,
-) -> RedisResult<Parted> {
-    for _ in 0..TRIES {
+    connection: &mut impl RedisTransport,
+    expected: &ExpectedString<'_>,
+) -> RedisResult<ForceReply> {
+    for _ in 0..MAX_TRIES {
         let () = command("WATCH", expected.key)
             .query_async(connection)
             .await?;
-        if let Some(objection) = objection(connection, expected).await? {
+        if let Some(mismatch) = find_mismatch(connection, expected).await? {
             let () = redis::cmd("UNWATCH").query_async(connection).await?;
-            return Ok(objection);
+            return Ok(mismatch);
         }
         let mut delete = redis::pipe();
         delete.atomic().cmd("DEL").arg(expected.key.as_bytes());
-        let done: Option<(u32,)> = delete.query_async(connection).await?;
-        if done.is_some() {
-            return Ok(Parted::Told(Told::Done));
+        let deleted: Option<(u32,)> = delete.query_async(connection).await?;
+        // `EXEC` returns nil if the watched key was changed.
+        if deleted.is_some() {
+            return Ok(ForceReply::Reply(ScriptReply::Done));
         }
     }
-    Ok(Parted::AnotherHold)
+    Ok(ForceReply::HoldChanged)
 }
 
-/// Whether the server refused the command itself, for lack of permission.
-pub fn is_forbidden(error: &RedisError) -> bool {
+/// Whether the server rejected the command for lack of permission.
+pub fn is_permission_denied(error: &RedisError) -> bool {
     error.code() == Some("NOPERM")
 }
 
-async fn objection(
-    connection: &mut impl Connection,
-    expected: &Expected<'_>,
-) -> RedisResult<Option<Parted>> {
+async fn find_mismatch(
+    connection: &mut impl RedisTransport,
+    expected: &ExpectedString<'_>,
+) -> RedisResult<Option<ForceReply>> {
     let (type_name, pttl): (String, i64) = redis::pipe()
         .add_command(command("TYPE", expected.key))
         .add_command(command("PTTL", expected.key))
         .query_async(connection)
         .await?;
     match type_name.as_str() {
-        "none" => return Ok(Some(Parted::Told(Told::NotThere))),
+        "none" => return Ok(Some(ForceReply::Reply(ScriptReply::Missing))),
         "string" => {}
-        _ => return Ok(Some(Parted::Told(Told::WrongType { type_name }))),
+        _ => {
+            return Ok(Some(ForceReply::Reply(ScriptReply::WrongType {
+                type_name,
+            })));
+        }
     }
     let value: Vec<u8> = command("GETRANGE", expected.key)
         .arg(0)
-        .arg(expected.owner.len().max(LONGEST_VALUE))
+        // Enough to compare, without transferring a large value.
+        .arg(expected.owner.len().max(MAX_STRING_BYTES))
         .query_async(connection)
         .await?;
     if value != expected.owner {
-        let value = if value.len() > LONGEST_VALUE {
-            Value::TooLarge
+        let value = if value.len() > MAX_STRING_BYTES {
+            RedisValue::TooLarge
         } else {
-            Value::Text(value)
+            RedisValue::Text(value)
         };
-        return Ok(Some(Parted::Told(Told::OtherOwner { value, pttl })));
+        return Ok(Some(ForceReply::Reply(ScriptReply::OtherOwner {
+            value,
+            pttl,
+        })));
     }
     let is_later = |highest: i64| pttl < 0 || pttl > highest;
     Ok(expected
-        .highest_pttl
+        .max_pttl
         .is_some_and(is_later)
-        .then_some(Parted::AnotherHold))
+        .then_some(ForceReply::HoldChanged))
 }
 
 fn command(name: &str, key: &LockKey) -> redis::Cmd {

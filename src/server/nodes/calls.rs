@@ -1,209 +1,234 @@
-//! Calls to a node, none longer than its limit. One caller's missed reply costs no other caller anything: the connection that
-//! all share is replaced only when nothing came over it for the command time limit. Nobody waits for a node that is known to be
-//! down. In a cluster an act goes where its slot went.
+//! Calls to a node, each with a timeout. A reply that times out for one caller does not affect
+//! others: a shared connection is replaced only if no reply at all arrived over it within the
+//! command timeout. Calls to a node that is known to be down fail immediately. In a cluster,
+//! locking calls follow redirections.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use redis::{RedisError, RedisResult};
 
+use super::asking_connection::{AskingConnection, is_server_reply};
 use super::cluster::Cluster;
-use super::line::{Line, Purpose, within};
+use super::connection::{Connection, Purpose, with_timeout};
 use super::lock_node::LockNode;
-use super::node::Elsewhere;
-use super::node::{Access, Node};
-use super::restart::Past;
-use super::trouble::{Missed, Trouble};
-use super::wire::{Wire, is_reply};
+use super::node::Redirect;
+use super::node::{ConnectionState, Node};
+use super::node_error::{CallError, NodeError};
+use super::restart::RestartState;
+use crate::domain::reason::Reason;
 use crate::domain::{LockKey, NodeState};
 use crate::server::clock::Clock;
 
-/// So often an act follows a slot from node to node.
-const MOST_HOPS: u32 = 8;
+/// The maximum number of redirections that a locking call follows.
+const MAX_REDIRECTS: u32 = 8;
 
-/// The pause before a node is asked again whose slot is just on its way.
-const WHILE_IT_MOVES: Duration = Duration::from_millis(10);
+/// The delay before a request is repeated after `TRYAGAIN`, while a multi-key slot migrates.
+const TRY_AGAIN_DELAY: Duration = Duration::from_millis(10);
 
-/// So much of its limit a caller may spend on finding the connection and still count as one who waited for all of it.
-const TO_FIND_THE_LINE: Duration = Duration::from_millis(10);
+/// The time a caller may spend waiting for a connection and still count as having waited for the
+/// full timeout.
+const CONNECTION_WAIT_ALLOWANCE: Duration = Duration::from_millis(10);
 
-/// What a call came to, unless it was missed.
-enum Called<T> {
-    Answered(T),
-    /// The node says that somebody else is to be asked: nothing was done.
-    Elsewhere(Elsewhere),
+/// The result of a call that got a reply.
+enum CallResult<T> {
+    Reply(T),
+    /// The node redirected the request. The command was not executed.
+    Redirected(Redirect),
 }
 
-/// How a call is made.
+/// Options of a call.
 #[derive(Clone, Copy)]
-struct How {
+struct CallOptions {
     purpose: Purpose,
-    /// With `ASKING`, of a node to which the slot is on its way.
-    is_asking: bool,
+    /// Send `ASKING` first: the node is importing the slot.
+    asking: bool,
 }
 
 impl Node {
-    /// Calls the node over the observing connection.
-    pub async fn observe<T, F>(
+    /// Calls the node over the inspection connection.
+    pub async fn call_inspection<T, F>(
         &self,
-        limit: Duration,
-        call: impl FnOnce(Line) -> F,
-    ) -> Result<T, Missed>
+        timeout: Duration,
+        call: impl FnOnce(Connection) -> F,
+    ) -> Result<T, CallError>
     where
         F: Future<Output = RedisResult<T>>,
     {
-        self.observe_slots(limit, false, call).await
+        self.call_inspection_asking(timeout, false, call).await
     }
 
-    /// The same of a node to which slots of a cluster may be on their way.
-    pub(super) async fn observe_slots<T, F>(
+    /// Like [`Node::call_inspection`], with `ASKING` for a node that is importing a slot.
+    pub(super) async fn call_inspection_asking<T, F>(
         &self,
-        limit: Duration,
-        is_asking: bool,
-        call: impl FnOnce(Line) -> F,
-    ) -> Result<T, Missed>
+        timeout: Duration,
+        with_asking: bool,
+        call: impl FnOnce(Connection) -> F,
+    ) -> Result<T, CallError>
     where
         F: Future<Output = RedisResult<T>>,
     {
-        let how = How {
-            purpose: Purpose::Observing,
-            is_asking,
+        let options = CallOptions {
+            purpose: Purpose::Inspection,
+            asking: with_asking,
         };
-        self.call(how, limit, call).await.and_then(settled)
+        self.call(options, timeout, call)
+            .await
+            .and_then(reject_redirect)
     }
 
-    /// Calls the replica that is read from, where there is one, else the node.
-    pub async fn read<T, F>(
+    /// Calls the read replica if one is in use, else the node itself.
+    pub async fn call_replica<T, F>(
         &self,
-        limit: Duration,
-        call: impl FnOnce(Line) -> F,
-    ) -> Result<T, Missed>
+        timeout: Duration,
+        call: impl FnOnce(Connection) -> F,
+    ) -> Result<T, CallError>
     where
         F: Future<Output = RedisResult<T>>,
     {
-        let how = How {
-            purpose: Purpose::Reading,
-            is_asking: false,
+        let options = CallOptions {
+            purpose: Purpose::Replica,
+            asking: false,
         };
-        self.call(how, limit, call).await.and_then(settled)
+        self.call(options, timeout, call)
+            .await
+            .and_then(reject_redirect)
     }
 
     async fn call<T, F>(
         &self,
-        how: How,
-        limit: Duration,
-        call: impl FnOnce(Line) -> F,
-    ) -> Result<Called<T>, Missed>
+        options: CallOptions,
+        timeout: Duration,
+        call: impl FnOnce(Connection) -> F,
+    ) -> Result<CallResult<T>, CallError>
     where
         F: Future<Output = RedisResult<T>>,
     {
-        let (began, purpose) = (Instant::now(), how.purpose);
-        let mut line = self.line(purpose, limit).await?.asking(how.is_asking);
-        line.is_in_cluster = self.cluster.is_some();
-        let (asked, number, before) = (line.clone(), line.number, line.replies());
-        let left = limit.saturating_sub(began.elapsed());
-        match within(left, call(line)).await {
-            Ok(Ok(answer)) => Ok(Called::Answered(answer)),
-            Ok(Err(error)) if is_reply(&error) => {
-                if let Some(elsewhere) = self.elsewhere(&error) {
-                    return Ok(Called::Elsewhere(elsewhere));
+        let (began, purpose) = (Instant::now(), options.purpose);
+        let mut connection = self
+            .connection(purpose, timeout)
+            .await?
+            .with_asking(options.asking);
+        // Whether clients use shard channels depends on the configured kind, not on the connection.
+        connection.is_in_cluster = self.cluster.is_some();
+        let (probe, connection_id, replies_before) =
+            (connection.clone(), connection.id, connection.reply_count());
+        let remaining = timeout.saturating_sub(began.elapsed());
+        match with_timeout(remaining, call(connection)).await {
+            Ok(Ok(reply)) => Ok(CallResult::Reply(reply)),
+            Ok(Err(error)) if is_server_reply(&error) => {
+                if let Some(redirect) = self.resolve_redirect(&error) {
+                    return Ok(CallResult::Redirected(redirect));
                 }
-                let trouble = Trouble::of(&error);
-                if trouble.state != NodeState::Down && error.code() != Some("NOPERM") {
-                    // Loading, a password set meanwhile: the supervisor finds out what it means for everybody.
-                    self.kick.notify_one();
+                let node_error = NodeError::from_redis(&error);
+                if node_error.state != NodeState::Down && error.code() != Some("NOPERM") {
+                    // For example LOADING, or a password that was set meanwhile: the supervisor
+                    // determines the state for all callers.
+                    self.wake_supervisor.notify_one();
                 }
-                let reason = trouble.reason;
-                Err(Missed::Refused { reason })
+                let reason = node_error.reason;
+                Err(CallError::Rejected { reason })
             }
             Ok(Err(error)) => {
-                let trouble = Trouble::of(&error);
-                self.give_up(number, purpose, &trouble);
-                Err(Missed::Unanswered {
-                    reason: trouble.reason,
+                let node_error = NodeError::from_redis(&error);
+                self.abandon_connection(connection_id, purpose, &node_error);
+                Err(CallError::NoReply {
+                    reason: node_error.reason,
                 })
             }
             Err(_) => {
-                let trouble = Trouble::no_answer(limit);
-                // On a connection that brings others their replies, only this one is late.
-                if asked.replies() == before {
-                    if left + TO_FIND_THE_LINE >= self.command_timeout {
-                        self.give_up(number, purpose, &trouble);
-                    } else if purpose != Purpose::Acting || asked.suspect() {
-                        // Too slow for a hurried caller is not down for everybody: the supervisor waits longer.
-                        self.kick.notify_one();
+                let node_error = NodeError::timeout(timeout);
+                // If other callers received replies over this connection, only this reply is late.
+                if probe.reply_count() == replies_before {
+                    if remaining + CONNECTION_WAIT_ALLOWANCE >= self.command_timeout {
+                        self.abandon_connection(connection_id, purpose, &node_error);
+                    } else if purpose != Purpose::Locking || probe.request_check() {
+                        // A caller's timeout can be shorter than the command timeout, so this does
+                        // not prove that the node is down. The supervisor waits for the full
+                        // command timeout.
+                        self.wake_supervisor.notify_one();
                     }
                 }
-                Err(Missed::Unanswered {
-                    reason: trouble.reason,
+                Err(CallError::NoReply {
+                    reason: node_error.reason,
                 })
             }
         }
     }
 
-    /// Where this error of a cluster's node sends us.
-    pub(super) fn elsewhere(&self, error: &RedisError) -> Option<Elsewhere> {
+    /// The node that this cluster error redirects to.
+    pub(super) fn resolve_redirect(&self, error: &RedisError) -> Option<Redirect> {
         let cluster = self.cluster.as_ref()?.upgrade()?;
-        cluster.elsewhere(error, self)
+        cluster.resolve_redirect(error, self)
     }
 
-    /// The connection, at once. Waits, up to `limit`, only while the first attempt or a replacement is under way.
-    async fn line(&self, purpose: Purpose, limit: Duration) -> Result<Line, Missed> {
-        if let Some(settled) = self.access.borrow().line(purpose) {
-            return settled;
+    /// Returns the connection. Waits, up to `timeout`, only while the first attempt or a replacement
+    /// is pending.
+    async fn connection(
+        &self,
+        purpose: Purpose,
+        timeout: Duration,
+    ) -> Result<Connection, CallError> {
+        if let Some(result) = self.connection_state.borrow().connection(purpose) {
+            return result;
         }
-        let mut access = self.access.subscribe();
-        let settled = access.wait_for(|access| access.line(purpose).is_some());
-        let settled = within(limit, settled)
+        let mut state = self.connection_state.subscribe();
+        let result = state.wait_for(|state| state.connection(purpose).is_some());
+        let result = with_timeout(timeout, result)
             .await
-            .map_err(|late| Missed::NotAsked {
-                reason: late.reason,
+            .map_err(|error| CallError::NotSent {
+                reason: error.reason,
             })?;
-        settled
+        result
             .expect("self holds the sender")
-            .line(purpose)
-            .expect("waited for it")
+            .connection(purpose)
+            .expect("wait_for returns when there is a connection")
     }
 
-    /// Drops an acting connection over which nothing comes any more.
-    pub(super) fn drop_acting(&self, number: u64) {
-        self.access.send_if_modified(|access| match access {
-            Access::Open { acting, .. } => acting.take_if(|line| line.number == number).is_some(),
-            Access::Starting | Access::Shut(_) => false,
+    /// Drops a locking connection that no longer receives replies.
+    pub(super) fn drop_locking_connection(&self, connection_id: u64) {
+        self.connection_state.send_if_modified(|state| match state {
+            ConnectionState::Open { locking, .. } => locking
+                .take_if(|connection| connection.id == connection_id)
+                .is_some(),
+            ConnectionState::Connecting | ConnectionState::Closed(_) => false,
         });
     }
 
-    /// Takes the node out of use because of this connection, unless that was replaced meanwhile. A replica that is only
-    /// read from takes nothing with it.
-    fn give_up(&self, number: u64, purpose: Purpose, trouble: &Trouble) {
+    /// Marks the node as unusable because this connection failed, unless the connection was already
+    /// replaced. A failed read replica is dropped without affecting the node.
+    fn abandon_connection(&self, connection_id: u64, purpose: Purpose, node_error: &NodeError) {
         let mut is_lost = false;
-        let was_current = self.access.send_if_modified(|access| {
-            if let Access::Open { reading, .. } = access
-                && reading.take_if(|line| line.number == number).is_some()
+        let was_current = self.connection_state.send_if_modified(|state| {
+            if let ConnectionState::Open { replica, .. } = state
+                && replica
+                    .take_if(|connection| connection.id == connection_id)
+                    .is_some()
             {
                 return true;
             }
-            is_lost = access.is_current(number, purpose);
+            is_lost = state.is_current(connection_id, purpose);
             if is_lost {
-                *access = Access::Shut(trouble.clone());
+                *state = ConnectionState::Closed(node_error.clone());
             }
             is_lost
         });
         if is_lost {
-            self.health().lost(trouble, self.clock.now());
+            self.health().record_failure(node_error, self.clock.now());
         }
+        // Also for a replica: the supervisor opens it again.
         if was_current {
-            self.kick.notify_one();
+            self.wake_supervisor.notify_one();
         }
     }
 }
 
 impl LockNode for Node {
-    type Connection = Wire;
+    type Transport = AskingConnection;
     type Cluster = Cluster;
 
-    fn in_cluster(cluster: &Cluster, key: &LockKey) -> Arc<Self> {
-        cluster.node_of(key)
+    fn node_for_key(cluster: &Cluster, key: &LockKey) -> Arc<Self> {
+        cluster.node_for(key)
     }
 
     fn name(&self) -> &str {
@@ -214,8 +239,8 @@ impl LockNode for Node {
         self.clock()
     }
 
-    fn ahead_ms(&self) -> i64 {
-        self.ahead_ms()
+    fn clock_skew_ms(&self) -> i64 {
+        self.clock_skew_ms()
     }
 
     fn command_timeout(&self) -> Duration {
@@ -226,74 +251,83 @@ impl LockNode for Node {
         self.shortest_round_trip()
     }
 
-    fn past(&self) -> Past {
-        self.past()
+    fn restart_state(&self) -> RestartState {
+        self.restart_state()
     }
 
-    async fn first_attempt(&self) {
-        self.first_attempt().await;
+    async fn wait_for_first_attempt(&self) {
+        self.wait_for_first_attempt().await;
     }
 
-    async fn until_up(&self) {
-        self.until_up().await;
+    async fn wait_until_up(&self) {
+        self.wait_until_up().await;
     }
 
-    /// Over the acting connection. In a cluster the call is made again elsewhere where the node says so.
-    async fn act<T, F>(
+    /// Calls over the locking connection. In a cluster, follows redirections.
+    async fn call_locking<T, F>(
         &self,
-        limit: Duration,
-        call: impl Fn(Line) -> F + Send + Sync,
-    ) -> Result<T, Missed>
+        timeout: Duration,
+        call: impl Fn(Connection) -> F + Send + Sync,
+    ) -> Result<T, CallError>
     where
         T: Send,
         F: Future<Output = RedisResult<T>> + Send,
     {
         let began = Instant::now();
-        let mut how = How {
-            purpose: Purpose::Acting,
-            is_asking: false,
+        let mut options = CallOptions {
+            purpose: Purpose::Locking,
+            asking: false,
         };
-        let mut there: Option<Arc<Self>> = None;
-        let mut left = limit;
-        for _ in 0..MOST_HOPS {
-            let node = there.as_deref().unwrap_or(self);
-            match node.call(how, left, &call).await? {
-                Called::Answered(answer) => return Ok(answer),
-                Called::Elsewhere(Elsewhere::Moved(other)) => {
-                    how.is_asking = false;
-                    there = Some(other);
+        let mut redirected_to: Option<Arc<Self>> = None;
+        let mut remaining = timeout;
+        for _ in 0..MAX_REDIRECTS {
+            let node = redirected_to.as_deref().unwrap_or(self);
+            match node.call(options, remaining, &call).await? {
+                CallResult::Reply(reply) => return Ok(reply),
+                CallResult::Redirected(Redirect::Moved(other)) => {
+                    // `MOVED` is permanent: the new node serves the slot, so no `ASKING` is needed.
+                    options.asking = false;
+                    redirected_to = Some(other);
                 }
-                Called::Elsewhere(Elsewhere::Ask(other)) => {
-                    how.is_asking = true;
-                    there = Some(other);
+                CallResult::Redirected(Redirect::Ask(other)) => {
+                    // `ASK` holds for this request only: the slot is still served by the old node.
+                    options.asking = true;
+                    redirected_to = Some(other);
                 }
-                Called::Elsewhere(Elsewhere::Later) => tokio::time::sleep(WHILE_IT_MOVES).await,
+                CallResult::Redirected(Redirect::TryAgain) => {
+                    tokio::time::sleep(TRY_AGAIN_DELAY).await
+                }
             }
-            left = limit.saturating_sub(began.elapsed());
+            // The timeout covers all redirections together: the caller's lease is running.
+            remaining = timeout.saturating_sub(began.elapsed());
         }
-        Err(on_its_way())
+        Err(slot_is_migrating())
     }
 
-    async fn own_line(&self) -> RedisResult<Line> {
-        let info = self.reach.info().await.map_err(|trouble| {
-            let why = std::io::Error::other(trouble.reason);
-            RedisError::from(why)
-        })?;
-        Line::open(&info, Purpose::Acting, Arc::default()).await
-    }
-}
-
-/// What was said to be elsewhere, for a caller who does not follow.
-fn settled<T>(called: Called<T>) -> Result<T, Missed> {
-    match called {
-        Called::Answered(answer) => Ok(answer),
-        Called::Elsewhere(_) => Err(on_its_way()),
+    async fn open_dedicated_connection(&self) -> RedisResult<Connection> {
+        let info = self
+            .endpoint
+            .connection_info()
+            .await
+            .map_err(|node_error| {
+                // redis-rs has no kind for it; `node_error::io_reason` finds the reason again.
+                let error = std::io::Error::other(node_error.reason);
+                RedisError::from(error)
+            })?;
+        Connection::open(&info, Purpose::Locking, Arc::default()).await
     }
 }
 
-fn on_its_way() -> Missed {
-    Missed::Refused {
-        reason: "the slot of this key is on its way from one node of the cluster to another"
-            .to_owned(),
+/// Turns a redirection into an error, for callers that do not follow it.
+fn reject_redirect<T>(result: CallResult<T>) -> Result<T, CallError> {
+    match result {
+        CallResult::Reply(reply) => Ok(reply),
+        CallResult::Redirected(_) => Err(slot_is_migrating()),
+    }
+}
+
+fn slot_is_migrating() -> CallError {
+    CallError::Rejected {
+        reason: Reason::SlotMigrating,
     }
 }

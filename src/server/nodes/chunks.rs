@@ -1,21 +1,22 @@
-//! How many keys one round trip asks about.
+//! Splits keys into chunks that are small enough for one round trip.
 
-/// Keys per round trip: the server is never busy with us for longer than a millisecond or two.
-const MOST_KEYS: usize = 500;
+/// Keys per round trip. Keeps the server busy with one pipeline for 1–2 ms at most.
+const MAX_KEYS: usize = 500;
 
-/// Bytes of their names per round trip: a pipeline has each name several times.
-const MOST_BYTES: usize = 64 * 1024;
+/// Bytes of key names per round trip. A pipeline repeats each name several times.
+const MAX_BYTES: usize = 64 * 1024;
 
-/// These keys in parts, in their order: each is small enough for one round trip. A name with too many bytes is a part by itself.
+/// Splits `keys` into chunks, in order. A name that exceeds the byte limit is a chunk of its own.
 pub fn chunks<K>(mut keys: &[K], bytes_of: impl Fn(&K) -> usize) -> impl Iterator<Item = &[K]> {
     std::iter::from_fn(move || {
         let mut bytes = 0;
-        let fitting = keys.iter().take(MOST_KEYS).take_while(|key| {
+        let fitting = keys.iter().take(MAX_KEYS).take_while(|key| {
             bytes += bytes_of(key);
-            bytes <= MOST_BYTES
+            bytes <= MAX_BYTES
         });
-        let many = fitting.count().max(1).min(keys.len());
-        let (chunk, rest) = keys.split_at(many);
+        // At least one key, so that a name beyond the byte limit does not loop forever.
+        let count = fitting.count().max(1).min(keys.len());
+        let (chunk, rest) = keys.split_at(count);
         keys = rest;
         (!chunk.is_empty()).then_some(chunk)
     })
@@ -26,9 +27,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_have_neither_too_many_keys_nor_too_many_bytes() {
-        let lengths = |many: usize, bytes: usize| {
-            let names = vec![vec![b'x'; bytes]; many];
+    fn chunks_are_limited_by_keys_and_by_bytes() {
+        let lengths = |count: usize, bytes: usize| {
+            let names = vec![vec![b'x'; bytes]; count];
             let lengths = chunks(&names, Vec::len).map(<[_]>::len);
             lengths.collect::<Vec<_>>()
         };

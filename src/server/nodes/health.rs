@@ -1,82 +1,88 @@
-//! How a node is: state, clock, version, restarts. Folds what the supervisor heard into what people see.
+//! The health of a node: state, clock, version, restarts. Aggregates the results of health checks
+//! for display.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use super::history::{NodeHistory, NodeRecord};
-use super::lately::Lately;
-use super::restart::{Outstanding, Past};
-use super::trouble::Trouble;
-use crate::domain::{FeedLevel, Moved, NodeState, NodeView, Role, Timestamp};
-use crate::server::clock::{Moment, Steady};
+use super::health_history::HealthHistory;
+use super::node_error::NodeError;
+use super::restart::{OutstandingLease, RestartState};
+use super::restart_history::{NodeRecord, NodeRestartHistory};
+use crate::domain::reason::Reason;
+use crate::domain::{AddressChange, FeedLevel, NodeState, NodeView, ReplicationRole, Timestamp};
+use crate::server::clock::{ClockReading, MonotonicTime};
 
-/// Clocks drift apart by less than this between two checks; more is a step.
+/// The minimum clock change between two checks that counts as a step. Drift is smaller.
 const CLOCK_STEP: Duration = Duration::from_millis(300);
 
-/// A step of a node's clock against ours.
+/// A step of a node's clock relative to the console's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockStep {
-    /// When it was noticed.
+    /// When it was detected.
     pub at: Timestamp,
-    /// By how many milliseconds: positive where the node's clock went ahead, or ours back.
+    /// By how many milliseconds: positive if the node's clock jumped ahead or the console's clock
+    /// back.
     pub by_ms: i64,
 }
 
-/// From how many round trips the best one tells the clock's skew.
-const ROUND_TRIPS_KEPT: usize = 8;
+/// The clock skew is taken from the shortest of this many round trips.
+const MAX_ROUND_TRIPS: usize = 8;
 
-/// From how many round trips on the shortest is what the network takes, and not what a busy machine took.
-const ROUND_TRIPS_TO_SETTLE: usize = 3;
+/// With at least this many round trips, the shortest one reflects the network latency rather than
+/// load on either machine.
+const MIN_STABLE_ROUND_TRIPS: usize = 3;
 
-/// What one check of a healthy node brought.
+/// The result of one successful health check.
 #[derive(Clone, Debug)]
-pub struct Vitals {
-    /// When the answer came, on our clock.
-    pub heard_at: Timestamp,
-    /// The same moment, on a clock that nobody sets.
+pub struct HealthCheck {
+    /// When the reply arrived, by the console's wall clock.
+    pub received_at: Timestamp,
+    /// The same moment as [`Instant`].
     pub at: Instant,
-    /// And on that of the console.
-    pub steady: Steady,
-    /// How long the round trip took.
+    /// The same moment on the console's monotonic clock.
+    pub monotonic: MonotonicTime,
+    /// Duration of the round trip.
     pub round_trip: Duration,
-    /// The node's clock minus ours at the middle of the round trip, where it may be asked.
+    /// The node's clock minus the console's, at the midpoint of the round trip; `None` if `TIME` is
+    /// not permitted.
     pub skew_ms: Option<i64>,
-    /// What it says about itself, where it was asked and may be.
-    pub facts: Option<Facts>,
+    /// Server information, if it was requested and is permitted.
+    pub server_info: Option<ServerInfo>,
 }
 
-/// What a server says about itself in `INFO` and `CONFIG`.
+/// Server information from `INFO` and `CONFIG`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
-    /// The version of the server, by its own numbering.
+pub struct ServerInfo {
+    /// The server's version, in its own numbering.
     pub version: Option<String>,
     /// `redis` or `valkey`.
     pub server: Option<String>,
     /// Primary or replica.
-    pub role: Option<Role>,
-    /// Changes at every start.
+    pub role: Option<ReplicationRole>,
+    /// Run id; changes at every start.
     pub run_id: Option<String>,
-    /// Changes when a replica becomes the primary, and when a replica begins anew.
+    /// Replication id; changes when a replica is promoted or does a full resync.
     pub replid: Option<String>,
-    /// Since when it runs, by its own clock.
+    /// Uptime by the server's clock.
     pub uptime: Option<Duration>,
-    /// It is a node of a Redis Cluster.
+    /// The server is a cluster node.
     pub is_cluster_node: bool,
-    /// It is a replica that gets no changes at the moment.
-    pub has_lost_its_primary: bool,
-    /// It puts every write on its disk before it answers (`appendonly`, `appendfsync always`). Not known counts as no.
-    pub keeps_every_write: bool,
+    /// The server is a replica whose link to its primary is down.
+    pub is_primary_link_down: bool,
+    /// The server fsyncs every write before it replies (`appendonly yes`, `appendfsync always`).
+    /// Unknown counts as no.
+    pub fsyncs_every_write: bool,
 }
 
-impl Facts {
-    /// Reads the answer to `INFO`, whichever sections it has.
-    pub fn read(info: &str) -> Self {
+impl ServerInfo {
+    /// Parses the reply to `INFO`, with any sections.
+    pub fn parse(info: &str) -> Self {
         let field = |name: &str| {
             info.lines()
                 .find_map(|line| line.trim_end().strip_prefix(name)?.strip_prefix(':'))
                 .map(str::to_owned)
         };
-        // Valkey goes on telling the version of Redis it branched off from (7.2.4) as `redis_version`.
+        // Valkey reports the Redis version that it was forked from (7.2.4) as `redis_version`.
         let is_valkey = field("server_name").is_some_and(|name| name == "valkey");
         let server = if is_valkey { "valkey" } else { "redis" };
         let version = field(if is_valkey {
@@ -88,393 +94,457 @@ impl Facts {
             server: version.is_some().then(|| server.to_owned()),
             version,
             role: field("role").and_then(|role| match role.as_str() {
-                "master" => Some(Role::Primary),
-                "slave" => Some(Role::Replica),
+                "master" => Some(ReplicationRole::Primary),
+                "slave" => Some(ReplicationRole::Replica),
                 _ => None,
             }),
             run_id: field("run_id"),
             replid: field("master_replid"),
-            // Negative after the server's clock was set back.
+            // Negative if the server's clock was set back.
             uptime: field("uptime_in_seconds")
                 .and_then(|text| text.parse().ok())
                 .map(Duration::from_secs),
             is_cluster_node: field("redis_mode")
                 .or_else(|| field("server_mode"))
                 .is_some_and(|mode| mode == "cluster"),
-            has_lost_its_primary: field("master_link_status").is_some_and(|link| link != "up"),
-            keeps_every_write: false,
+            is_primary_link_down: field("master_link_status").is_some_and(|link| link != "up"),
+            fsyncs_every_write: false,
         }
     }
 }
 
-/// How a node is, as far as it is known.
+/// The health of a node, as far as known.
 #[derive(Debug)]
-pub struct Health {
+pub struct NodeHealth {
     state: NodeState,
-    reason: Option<String>,
+    reason: Option<Reason>,
     since: Option<Timestamp>,
     latency: Option<Duration>,
     round_trips: VecDeque<(Duration, i64)>,
-    facts: Facts,
-    facts_at: Option<Timestamp>,
+    server_info: ServerInfo,
+    info_at: Option<Timestamp>,
     restarted_at: Option<Timestamp>,
-    moved: Option<Moved>,
+    moved: Option<AddressChange>,
     read_from: Option<String>,
-    past: Past,
-    /// What is known from before, until the node has said who it is.
-    history: Option<NodeHistory>,
-    /// The run of the server at whose start nothing was lost, as an operator said.
-    vouched_run_id: Option<String>,
-    lately: Lately,
-    heard_at: Option<Timestamp>,
+    read_from_unavailable_reason: Option<Reason>,
+    restart_state: RestartState,
+    /// Restart records of earlier runs, until the node is identified by its first check.
+    history: Option<NodeRestartHistory>,
+    /// The run id for which an operator cleared the hazard.
+    cleared_run_id: Option<String>,
+    recent_history: HealthHistory,
+    last_reply_at: Option<Timestamp>,
     clock_step: Option<ClockStep>,
-    /// When its clock was last compared with ours.
-    compared_at: Option<Moment>,
+    /// When the clock skew was last measured.
+    skew_measured_at: Option<ClockReading>,
 }
 
-impl Health {
-    /// Before the first attempt ended.
+impl NodeHealth {
+    /// The state before the first connection attempt has completed.
     pub fn unknown() -> Self {
         Self {
             state: NodeState::Down,
-            reason: Some("not asked yet".to_owned()),
+            reason: Some(Reason::NotChecked),
             since: None,
             latency: None,
-            round_trips: VecDeque::with_capacity(ROUND_TRIPS_KEPT),
-            facts: Facts::default(),
-            facts_at: None,
+            round_trips: VecDeque::with_capacity(MAX_ROUND_TRIPS),
+            server_info: ServerInfo::default(),
+            info_at: None,
             restarted_at: None,
             moved: None,
             read_from: None,
-            past: Past::unknown(),
+            read_from_unavailable_reason: None,
+            restart_state: RestartState::unknown(),
             history: None,
-            vouched_run_id: None,
-            lately: Lately::default(),
-            heard_at: None,
+            cleared_run_id: None,
+            recent_history: HealthHistory::default(),
+            last_reply_at: None,
             clock_step: None,
-            compared_at: None,
+            skew_measured_at: None,
         }
     }
 
-    /// The same, with what is known from before.
-    pub fn remembering(
-        history: NodeHistory,
-        longest_lease: Duration,
+    /// The initial state, with restart records of earlier runs.
+    pub fn with_history(
+        history: NodeRestartHistory,
+        max_lease: Duration,
         now: Timestamp,
         at: Instant,
     ) -> Self {
         let mut health = Self::unknown();
-        if history.majorities_may_miss {
-            health.past.forgot(at, longest_lease);
+        if history.quorums_may_not_overlap {
+            health.restart_state.record_data_loss(at, max_lease);
         }
         if let Some(record) = &history.at_address {
-            health.take_over(record, now, at);
+            health.restore(record, now, at);
         }
         health.history = Some(history);
         health
     }
 
-    fn take_over(&mut self, record: &NodeRecord, now: Timestamp, at: Instant) {
-        self.facts.run_id.clone_from(&record.run_id);
-        self.facts.keeps_every_write = record.keeps_every_write;
+    fn restore(&mut self, record: &NodeRecord, now: Timestamp, at: Instant) {
+        self.server_info.run_id.clone_from(&record.run_id);
+        self.server_info.fsyncs_every_write = record.fsyncs_every_write;
         self.restarted_at = record.restarted_at;
         self.moved.clone_from(&record.moved);
-        self.vouched_run_id.clone_from(&record.vouched_run_id);
+        self.cleared_run_id.clone_from(&record.cleared_run_id);
         if let Some(since) = record.ran_since {
-            self.past
-                .ran(now.since(since), record.had_kept_everything, at);
+            self.restart_state.restore_first_contact(
+                now.since(since),
+                record.had_kept_everything,
+                at,
+            );
         }
         if let Some(until) = record.hazard_until {
-            // However the clock was set meanwhile: no longer than it was then.
+            // The wall clock may have been set since. The hazard must not last longer than it had
+            // left when it was recorded.
             let left = until.since(now).min(until.since(record.recorded_at));
-            self.past.forgot(at, left);
+            self.restart_state.record_data_loss(at, left);
         }
     }
 
-    /// What is to be remembered of it; nothing of a node that is new in its group and has not answered yet: it stays new.
-    pub fn record(&self, now: Timestamp, at: Instant) -> Option<NodeRecord> {
-        if self.history.as_ref().is_some_and(|known| known.is_new) {
+    /// The restart record to persist, or `None` for a node that is new in its group and has not
+    /// replied yet: it must still count as new after a restart of the console.
+    pub fn to_record(&self, now: Timestamp, at: Instant) -> Option<NodeRecord> {
+        // Without a record the node counts as new again after a restart of the console.
+        if self.history.as_ref().is_some_and(|history| history.is_new) {
             return None;
         }
-        // Moments before the epoch would not come back as they were.
-        let before = |span: Duration| {
+        // Times before the epoch do not survive serialisation.
+        let timestamp_before = |span: Duration| {
             let ms = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
             Timestamp::from_millis(now.millis().saturating_sub(ms).max(0))
         };
-        let ran = self.past.running_for(at);
-        let hazard = self.past.seen(at).filter(|left| !left.is_zero());
+        let uptime = self.restart_state.uptime_at(at);
+        let hazard = self
+            .restart_state
+            .observed_hazard(at)
+            .filter(|left| !left.is_zero());
         Some(NodeRecord {
             group: String::new(),
             node: String::new(),
             address: String::new(),
-            run_id: self.facts.run_id.clone(),
-            keeps_every_write: self.facts.keeps_every_write,
+            run_id: self.server_info.run_id.clone(),
+            fsyncs_every_write: self.server_info.fsyncs_every_write,
             hazard_until: hazard.map(|left| now.plus(left)),
-            ran_since: ran.map(|(so_long, _)| before(so_long)),
-            had_kept_everything: ran.is_some_and(|(_, kept)| kept),
+            ran_since: uptime.map(|(uptime, _)| timestamp_before(uptime)),
+            had_kept_everything: uptime.is_some_and(|(_, is_complete)| is_complete),
             restarted_at: self.restarted_at,
             moved: self.moved.clone(),
-            vouched_run_id: self.vouched_run_id.clone(),
+            cleared_run_id: self.cleared_run_id.clone(),
             is_member: true,
             recorded_at: now,
         })
     }
 
-    /// An operator says that this server, as it runs now, lost nothing; whether there is such a server.
-    pub fn vouch(&mut self) -> bool {
-        if self.facts.run_id.is_none() || self.history.is_some() {
+    /// Clears the restart hazard, because an operator stated that this server, in its current run,
+    /// lost no data. Returns whether the server's run id is known.
+    pub fn clear_hazard(&mut self) -> bool {
+        // A run that the console does not know yet could be a different one than the operator
+        // meant.
+        if self.server_info.run_id.is_none() || self.history.is_some() {
             return false;
         }
-        self.vouched_run_id.clone_from(&self.facts.run_id);
-        self.past.vouched_for();
+        self.cleared_run_id.clone_from(&self.server_info.run_id);
+        self.restart_state.clear_hazard();
         true
     }
 
-    /// The same for a run of the server that was vouched for elsewhere; whether that is news.
-    pub fn adopt_vouch(&mut self, run_id: &str) -> bool {
-        let is_this = self.facts.run_id.as_deref() == Some(run_id);
-        let is_known = self.vouched_run_id.as_deref() == Some(run_id);
-        is_this && !is_known && self.vouch()
+    /// Applies a cleared hazard that another console recorded for this run. Returns whether it was
+    /// new.
+    pub fn adopt_cleared_hazard(&mut self, run_id: &str) -> bool {
+        let is_this = self.server_info.run_id.as_deref() == Some(run_id);
+        let is_known = self.cleared_run_id.as_deref() == Some(run_id);
+        is_this && !is_known && self.clear_hazard()
     }
 
-    /// Whether it can be used.
+    /// Whether the node can be used.
     pub fn state(&self) -> NodeState {
         self.state
     }
 
-    /// What the server says it is.
-    pub fn role(&self) -> Option<Role> {
-        self.facts.role
+    /// The role that the server reports.
+    pub fn role(&self) -> Option<ReplicationRole> {
+        self.server_info.role
     }
 
-    /// What tells its data set from others; replicas have the same.
+    /// The replication id, which a primary shares with its replicas.
     pub fn replid(&self) -> Option<String> {
-        self.facts.replid.clone()
+        self.server_info.replid.clone()
     }
 
-    /// Whether this check shows another server than before, or another clock: then its keys may be others too, or be over
-    /// sooner or later than was seen.
-    pub fn is_another(&self, vitals: &Vitals) -> bool {
-        let differs = |then: &Facts, now: &Facts| {
+    /// Whether this check shows a different server, or a clock that was set. Its keys may then
+    /// differ, or expire earlier or later than was read.
+    pub fn is_other_server(&self, health_check: &HealthCheck) -> bool {
+        let differs = |then: &ServerInfo, now: &ServerInfo| {
             then.run_id.is_some() && then.run_id != now.run_id
                 || then.replid.is_some() && then.replid != now.replid
                 || then.role.is_some() && then.role != now.role
         };
-        let facts = vitals.facts.as_ref();
-        self.step(vitals).is_some()
-            || facts.is_some_and(|now| now.run_id.is_some() && differs(&self.facts, now))
+        let server_info = health_check.server_info.as_ref();
+        self.detect_clock_step(health_check).is_some()
+            // Without a run id the reply to INFO was incomplete, for example denied, and proves no
+            // change.
+            || server_info.is_some_and(|now| now.run_id.is_some() && differs(&self.server_info, now))
     }
 
-    /// By how much its clock stepped against ours since the last check, if it did.
-    fn step(&self, vitals: &Vitals) -> Option<i64> {
-        let (took, before) = self.round_trips.back()?;
-        let by_ms = vitals.skew_ms? - before;
-        let blur = took.as_millis().max(vitals.round_trip.as_millis());
-        (u128::from(by_ms.unsigned_abs()) > blur + CLOCK_STEP.as_millis()).then_some(by_ms)
+    /// By how much the node's clock stepped relative to the console's since the last check.
+    fn detect_clock_step(&self, health_check: &HealthCheck) -> Option<i64> {
+        let (round_trip, previous_skew_ms) = self.round_trips.back()?;
+        let by_ms = health_check.skew_ms? - previous_skew_ms;
+        // The midpoint of a round trip is accurate to half of it, for each of the two measurements.
+        let inaccuracy = round_trip
+            .as_millis()
+            .max(health_check.round_trip.as_millis());
+        (u128::from(by_ms.unsigned_abs()) > inaccuracy + CLOCK_STEP.as_millis()).then_some(by_ms)
     }
 
-    /// The last step that its clock was seen to make.
+    /// The last detected step of the node's clock.
     pub fn clock_step(&self) -> Option<ClockStep> {
         self.clock_step
     }
 
-    /// Compares what is known from before with who it says it is. Whether it was known, by its address or its run id: then
-    /// another run id means that it restarted meanwhile.
-    fn meet(
+    /// Matches the node with the restart records, by address or run id. Returns whether it has a
+    /// record: then a different run id means that it restarted while no console observed it.
+    fn match_history(
         &mut self,
-        history: &NodeHistory,
-        facts: Option<&Facts>,
-        longest_lease: Duration,
+        history: &NodeRestartHistory,
+        server_info: Option<&ServerInfo>,
+        max_lease: Duration,
         (now, at): (Timestamp, Instant),
     ) -> bool {
-        let run_id = facts.and_then(|facts| facts.run_id.as_deref());
-        let found = run_id.and_then(|run_id| history.of_run(run_id));
-        let is_at_address = self.facts.run_id.as_deref() == run_id;
-        let is_of_group = found.is_some_and(|record| history.is_of_group(record));
-        match found {
-            // At another address than before.
+        let run_id = server_info.and_then(|server_info| server_info.run_id.as_deref());
+        let record = run_id.and_then(|run_id| history.record_of_run(run_id));
+        let is_at_address = self.server_info.run_id.as_deref() == run_id;
+        let is_in_group = record.is_some_and(|record| history.is_in_group(record));
+        match record {
+            // A known server at a new address.
             Some(record) if run_id.is_some() && !is_at_address => {
-                self.past = Past::unknown();
-                if history.majorities_may_miss {
-                    self.past.forgot(at, longest_lease);
+                // The state so far came from the record at this address, which belongs to another
+                // server.
+                self.restart_state = RestartState::unknown();
+                if history.quorums_may_not_overlap {
+                    self.restart_state.record_data_loss(at, max_lease);
                 }
-                self.take_over(record, now, at);
+                self.restore(record, now, at);
             }
             Some(_) | None => {}
         }
-        if history.is_new && !is_of_group {
-            self.past.forgot(at, longest_lease);
+        if history.is_new && !is_in_group {
+            self.restart_state.record_data_loss(at, max_lease);
         }
-        if history.is_lost {
-            let ran = facts.and_then(|facts| facts.uptime).unwrap_or_default();
-            self.past.forgot(at, longest_lease.saturating_sub(ran));
+        if history.is_unreadable {
+            let uptime = server_info
+                .and_then(|server_info| server_info.uptime)
+                .unwrap_or_default();
+            self.restart_state
+                .record_data_loss(at, max_lease.saturating_sub(uptime));
         }
-        found.is_some() || history.at_address.is_some()
+        record.is_some() || history.at_address.is_some()
     }
 
-    /// The node answered a check. Somebody may rely for so long on what it would lose now.
-    pub fn heard(&mut self, vitals: Vitals, outstanding: Outstanding) {
-        let longest = outstanding.longest_lease;
-        let moment = (vitals.heard_at, vitals.at);
-        let is_from_before = self
-            .history
-            .take()
-            .is_some_and(|history| self.meet(&history, vitals.facts.as_ref(), longest, moment));
-        if let Some(by_ms) = self.step(&vitals) {
-            let at = vitals.heard_at;
+    /// Records a successful check. `outstanding` bounds how long a lock that the node loses now
+    /// could still be held.
+    pub fn record_check(&mut self, health_check: HealthCheck, outstanding: OutstandingLease) {
+        let max_lease = outstanding.max_lease;
+        let moment = (health_check.received_at, health_check.at);
+        let was_on_record = self.history.take().is_some_and(|history| {
+            self.match_history(
+                &history,
+                health_check.server_info.as_ref(),
+                max_lease,
+                moment,
+            )
+        });
+        if let Some(by_ms) = self.detect_clock_step(&health_check) {
+            let at = health_check.received_at;
             self.clock_step = Some(ClockStep { at, by_ms });
-            // What was measured against the clock before tells nothing of the one since.
+            // The skew measured before the step is not valid after it.
             self.round_trips.clear();
         }
-        self.enter(NodeState::Up, None, vitals.heard_at);
-        self.lately
-            .note(NodeState::Up, Some(vitals.round_trip), vitals.heard_at);
-        self.heard_at = Some(vitals.heard_at);
-        self.latency = Some(vitals.round_trip);
-        if let Some(skew) = vitals.skew_ms {
-            if self.round_trips.len() == ROUND_TRIPS_KEPT {
+        self.set_state(NodeState::Up, None, health_check.received_at);
+        self.recent_history.record(
+            NodeState::Up,
+            Some(health_check.round_trip),
+            health_check.received_at,
+        );
+        self.last_reply_at = Some(health_check.received_at);
+        self.latency = Some(health_check.round_trip);
+        if let Some(skew) = health_check.skew_ms {
+            if self.round_trips.len() == MAX_ROUND_TRIPS {
                 self.round_trips.pop_front();
             }
-            self.round_trips.push_back((vitals.round_trip, skew));
-            self.compared_at = Some(Moment {
-                wall: vitals.heard_at,
-                steady: vitals.steady,
+            self.round_trips.push_back((health_check.round_trip, skew));
+            self.skew_measured_at = Some(ClockReading {
+                wall: health_check.received_at,
+                monotonic: health_check.monotonic,
             });
         }
-        if let Some(facts) = vitals.facts {
-            if self.facts.run_id.is_some()
-                && facts.run_id.is_some()
-                && facts.run_id != self.facts.run_id
+        if let Some(server_info) = health_check.server_info {
+            if self.server_info.run_id.is_some()
+                && server_info.run_id.is_some()
+                && server_info.run_id != self.server_info.run_id
             {
-                self.restarted_at = Some(vitals.heard_at);
-                // What it says now alone is not enough: it lost what it had not kept before.
-                if !(self.facts.keeps_every_write && facts.keeps_every_write) {
-                    let ran = facts.uptime.unwrap_or_default();
-                    let relied_on_for = if is_from_before {
-                        // Nobody watched; it restarted when it says. It may say a second too much.
-                        longest.saturating_sub(ran.saturating_sub(Duration::from_secs(1)))
+                self.restarted_at = Some(health_check.received_at);
+                // Both runs must have persisted every write: what the previous run did not persist
+                // is lost.
+                if !(self.server_info.fsyncs_every_write && server_info.fsyncs_every_write) {
+                    let uptime = server_info.uptime.unwrap_or_default();
+                    let lease_left = if was_on_record {
+                        // No console observed the restart, so the reported uptime counts. It is in
+                        // whole seconds and can be up to one second too high.
+                        max_lease.saturating_sub(uptime.saturating_sub(Duration::from_secs(1)))
                     } else {
-                        outstanding.left
+                        outstanding.remaining
                     };
-                    self.past.forgot(vitals.at, relied_on_for);
+                    self.restart_state
+                        .record_data_loss(health_check.at, lease_left);
                 }
             }
-            self.past
-                .met(facts.uptime, facts.keeps_every_write, vitals.at);
-            if facts.run_id.is_some() && facts.run_id == self.vouched_run_id {
-                self.past.vouched_for();
+            self.restart_state.record_first_contact(
+                server_info.uptime,
+                server_info.fsyncs_every_write,
+                health_check.at,
+            );
+            if server_info.run_id.is_some() && server_info.run_id == self.cleared_run_id {
+                self.restart_state.clear_hazard();
             }
-            // A server that stops telling its run id is not a new one.
-            let run_id = facts.run_id.clone().or_else(|| self.facts.run_id.take());
-            self.facts = Facts { run_id, ..facts };
-            self.facts_at = Some(vitals.heard_at);
+            // A server that no longer reports its run id is not a new one.
+            let run_id = server_info
+                .run_id
+                .clone()
+                .or_else(|| self.server_info.run_id.take());
+            self.server_info = ServerInfo {
+                run_id,
+                ..server_info
+            };
+            self.info_at = Some(health_check.received_at);
         } else {
-            self.past.missed();
+            self.restart_state.record_unreachable();
         }
     }
 
-    /// From now on it is another server, which may not have got the last writes of the one at `from`.
-    pub fn moved(
+    /// Records that the node is now a different server, which may lack the last writes of the one
+    /// at `from`.
+    pub fn record_move(
         &mut self,
         from: String,
         (now, at): (Timestamp, Instant),
-        outstanding: Outstanding,
+        outstanding: OutstandingLease,
     ) {
-        self.facts = Facts::default();
+        // The previous server's run id must not make the new server look restarted.
+        self.server_info = ServerInfo::default();
         self.history = None;
-        self.promoted(from, (now, at), outstanding);
+        self.record_promotion(from, (now, at), outstanding);
     }
 
-    /// It is the primary now instead of the one at `from`, whose last writes it may not have got.
-    pub fn promoted(
+    /// Records that the node was promoted to primary in place of the server at `from`, whose last
+    /// writes it may lack.
+    pub fn record_promotion(
         &mut self,
         from: String,
         (now, at): (Timestamp, Instant),
-        outstanding: Outstanding,
+        outstanding: OutstandingLease,
     ) {
-        self.past.forgot(at, outstanding.left);
-        self.vouched_run_id = None;
-        let moved = Moved { from, at: now };
-        self.lately.moved(moved.clone());
+        self.restart_state
+            .record_data_loss(at, outstanding.remaining);
+        // The hazard was cleared for the previous primary's data.
+        self.cleared_run_id = None;
+        let moved = AddressChange {
+            previous_address: from,
+            at: now,
+        };
+        self.recent_history.record_move(moved.clone());
         self.moved = Some(moved);
     }
 
-    /// Notes which replica is read from, and why it is not at the moment.
-    pub fn reads_from(&mut self, address: Option<String>, why_not: Option<String>) {
-        self.read_from = address.map(|address| match why_not {
-            Some(why) => format!("{address} cannot be read ({why}): the node itself is"),
-            None => address,
-        });
+    /// Records which replica is read from, or why it is not usable.
+    pub fn set_read_source(&mut self, address: Option<String>, cause: Option<Reason>) {
+        (self.read_from, self.read_from_unavailable_reason) = match (address, cause) {
+            (Some(address), Some(cause)) => {
+                let cause = Box::new(cause);
+                (None, Some(Reason::ReplicaUnusable { address, cause }))
+            }
+            (address, _) => (address, None),
+        };
     }
 
-    /// Whether it puts every write on its disk before it answers; nothing before it was asked.
-    pub fn keeps_every_write(&self) -> Option<bool> {
-        self.facts_at.map(|_| self.facts.keeps_every_write)
+    /// Whether the server fsyncs every write before it replies; `None` before that was read.
+    pub fn fsyncs_every_write(&self) -> Option<bool> {
+        self.info_at.map(|_| self.server_info.fsyncs_every_write)
     }
 
-    /// What it was lately.
-    pub fn lately(&self) -> &Lately {
-        &self.lately
+    /// The recent history.
+    pub fn recent_history(&self) -> &HealthHistory {
+        &self.recent_history
     }
 
-    /// What its restarts may have made it forget.
-    pub fn past(&self) -> Past {
-        self.past
+    /// What the node may have lost in restarts.
+    pub fn restart_state(&self) -> RestartState {
+        self.restart_state
     }
 
-    /// The node can no longer be used.
-    pub fn lost(&mut self, trouble: &Trouble, now: Timestamp) {
-        self.enter(trouble.state, Some(trouble.reason.clone()), now);
-        self.lately.note(trouble.state, None, now);
-        self.past.missed();
+    /// Records that the node can no longer be used.
+    pub fn record_failure(&mut self, error: &NodeError, now: Timestamp) {
+        self.set_state(error.state, Some(error.reason.clone()), now);
+        self.recent_history.record(error.state, None, now);
+        self.restart_state.record_unreachable();
         self.latency = None;
-        // The clock of a node that comes back may be another one.
+        // The node may come back with a different clock.
         self.round_trips.clear();
     }
 
-    fn enter(&mut self, state: NodeState, reason: Option<String>, now: Timestamp) {
+    fn set_state(&mut self, state: NodeState, reason: Option<Reason>, now: Timestamp) {
         if self.since.is_none() || self.state != state {
             self.since = Some(now);
-            self.lately.turned(state, reason.as_deref(), now);
+            self.recent_history
+                .record_state_change(state, reason.as_ref(), now);
         }
         self.state = state;
         self.reason = reason;
     }
 
-    /// The shortest round trip lately: what the network alone takes.
+    /// The shortest recent round trip: an estimate of the network latency.
     pub fn shortest_round_trip(&self) -> Duration {
         self.round_trips
             .iter()
-            .map(|(took, _)| *took)
+            .map(|(round_trip, _)| *round_trip)
             .min()
             .or(self.latency)
             .unwrap_or_default()
     }
 
-    /// By how many milliseconds its clock is ahead of ours now; 0 where that is not known. A step of our clock since they were compared
-    /// is taken into account.
-    pub fn ahead_ms(&self, now: Moment) -> i64 {
-        let best = self.round_trips.iter().min_by_key(|(took, _)| *took);
-        let known = best.zip(self.compared_at);
-        known.map_or(0, |((_, skew), at)| {
-            skew.saturating_sub(now.step_ms_since(at))
+    /// By how many milliseconds the node's clock is ahead of the console's now; 0 if unknown. Steps
+    /// of the console's clock since the last measurement are taken into account.
+    pub fn clock_skew_ms(&self, now: ClockReading) -> i64 {
+        let best = self
+            .round_trips
+            .iter()
+            .min_by_key(|(round_trip, _)| *round_trip);
+        let measured = best.zip(self.skew_measured_at);
+        measured.map_or(0, |((_, skew), at)| {
+            skew.saturating_sub(now.wall_step_ms_since(at))
         })
     }
 
-    /// The same once it was measured often enough to be relied on.
-    pub fn settled_round_trip(&self) -> Option<Duration> {
-        let is_settled = self.round_trips.len() >= ROUND_TRIPS_TO_SETTLE;
+    /// The shortest round trip, or `None` until enough round trips were measured.
+    pub fn stable_round_trip(&self) -> Option<Duration> {
+        let is_settled = self.round_trips.len() >= MIN_STABLE_ROUND_TRIPS;
         is_settled.then(|| self.shortest_round_trip())
     }
 
-    /// The node as people see it; its votes are its group's matter.
+    /// The node's state for display. Its quorum eligibility is decided by its group.
     pub fn view(&self, name: &str, address: &str, now: Timestamp) -> NodeView {
         let is_up = self.state == NodeState::Up;
-        let best = self.round_trips.iter().min_by_key(|(took, _)| *took);
+        let best = self
+            .round_trips
+            .iter()
+            .min_by_key(|(round_trip, _)| *round_trip);
         let uptime = self
-            .facts
+            .server_info
             .uptime
-            .zip(self.facts_at)
+            .zip(self.info_at)
+            // The uptime of a node that is down is unknown: it may have restarted.
             .filter(|_| is_up)
             .map(|(then, at)| then + now.since(at));
         NodeView {
@@ -485,27 +555,27 @@ impl Health {
             since: self.since,
             latency_ms: self
                 .latency
-                .map(|took| (took.as_secs_f64() * 1e6).round() / 1e3),
+                .map(|latency| (latency.as_secs_f64() * 1e6).round() / 1e3),
             clock_skew_ms: best.map(|(_, skew)| *skew),
-            version: self.facts.version.clone(),
-            server: self.facts.server.clone(),
-            role: self.facts.role,
-            run_id: self.facts.run_id.clone(),
+            version: self.server_info.version.clone(),
+            server: self.server_info.server.clone(),
+            role: self.server_info.role,
+            run_id: self.server_info.run_id.clone(),
             uptime_ms: uptime.map(|span| u64::try_from(span.as_millis()).unwrap_or(u64::MAX)),
             restarted_at: self.restarted_at,
             moved: self.moved.clone(),
             read_from: self.read_from.clone(),
+            read_from_unavailable_reason: self.read_from_unavailable_reason.clone(),
             hazard_until: None,
-            votes: true,
+            quorum_eligible: true,
             feed: FeedLevel::Poll,
             feed_reason: None,
-            unmeasured: None,
-            missing: Vec::new(),
-            heard_at: self.heard_at,
+            contention_unavailable_reason: None,
+            missing_permissions: Vec::new(),
+            last_reply_at: self.last_reply_at,
         }
     }
 }
 
 #[cfg(test)]
-#[path = "health_tests.rs"]
 mod tests;

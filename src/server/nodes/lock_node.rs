@@ -1,7 +1,9 @@
-//! What locking needs of a node. [`super::node::Node`] is a server; `tests/simulation` has another node, which lives in virtual time.
+//! The node interface of the locking layer. [`super::node::Node`] is a real server;
+//! `tests/simulation` implements a node that runs in virtual time.
 //!
-//! Functions over any node say that their futures are `Send`: where the node is known, the compiler looks through to the
-//! closures that [`LockNode::act`] is given, and cannot tell (rust-lang/rust#110338).
+//! Functions that are generic over the node declare their futures as `Send`: with a concrete node
+//! type the compiler cannot prove it for the closures passed to [`LockNode::call_locking`]
+//! (rust-lang/rust#110338).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,62 +11,65 @@ use std::time::Duration;
 use redis::RedisResult;
 use redis::aio::ConnectionLike;
 
-use super::line::Line;
-use super::restart::Past;
-use super::trouble::Missed;
+use super::connection::Connection;
+use super::node_error::CallError;
+use super::restart::RestartState;
 use crate::domain::LockKey;
 use crate::server::clock::Clock;
 
-/// A connection that carries commands and replies.
-pub trait Connection: ConnectionLike + Clone + Send + Sync + 'static {}
+/// A transport that carries commands and replies.
+pub trait RedisTransport: ConnectionLike + Clone + Send + Sync + 'static {}
 
-impl<C: ConnectionLike + Clone + Send + Sync + 'static> Connection for C {}
+impl<C: ConnectionLike + Clone + Send + Sync + 'static> RedisTransport for C {}
 
-/// A node that locks are taken on. Everything above it is the same code for servers and for simulated nodes.
+/// A node that stores locks. The locking layer is the same code for real and simulated nodes.
 pub trait LockNode: Send + Sync + Sized + 'static {
-    /// What its commands go over.
-    type Connection: Connection;
+    /// The transport of its connections.
+    type Transport: RedisTransport;
 
-    /// What knows which node of a cluster has a lock.
+    /// The cluster topology that maps keys to nodes.
     type Cluster: Send + Sync + 'static;
 
-    /// The node of a cluster that has this lock.
-    fn in_cluster(cluster: &Self::Cluster, key: &LockKey) -> Arc<Self>;
+    /// The cluster node that serves this key.
+    fn node_for_key(cluster: &Self::Cluster, key: &LockKey) -> Arc<Self>;
 
-    /// Its name in the configuration.
+    /// The node's name in the configuration.
     fn name(&self) -> &str;
 
-    /// The clock that moments are read from.
+    /// The clock used for all times of this node.
     fn clock(&self) -> &Clock;
 
-    /// By how many milliseconds its clock is ahead of ours; 0 where that is not known.
-    fn ahead_ms(&self) -> i64;
+    /// By how many milliseconds the node's clock is ahead of the console's; 0 if unknown.
+    fn clock_skew_ms(&self) -> i64;
 
-    /// How long a command may take before the node counts as not answering.
+    /// How long a command may take before the node counts as unresponsive.
     fn command_timeout(&self) -> Duration;
 
-    /// The shortest round trip lately: what the network alone takes.
+    /// The shortest recent round trip: an estimate of the network latency.
     fn shortest_round_trip(&self) -> Duration;
 
-    /// What its restarts may have made it forget.
-    fn past(&self) -> Past;
+    /// What the node may have lost in restarts.
+    fn restart_state(&self) -> RestartState;
 
-    /// Waits until the first attempt to reach the node has ended, well or badly.
-    fn first_attempt(&self) -> impl Future<Output = ()> + Send;
+    /// Waits until the first connection attempt has succeeded or failed.
+    fn wait_for_first_attempt(&self) -> impl Future<Output = ()> + Send;
 
     /// Waits until the node can be called.
-    fn until_up(&self) -> impl Future<Output = ()> + Send;
+    fn wait_until_up(&self) -> impl Future<Output = ()> + Send;
 
-    /// Calls the node. It ends within this time, and a call that fails says whether something may have been done.
-    fn act<T, F>(
+    /// Calls the node. Returns within `timeout`. [`CallError`] distinguishes whether the command may
+    /// have been executed.
+    fn call_locking<T, F>(
         &self,
-        limit: Duration,
-        call: impl Fn(Line<Self::Connection>) -> F + Send + Sync,
-    ) -> impl Future<Output = Result<T, Missed>> + Send
+        timeout: Duration,
+        call: impl Fn(Connection<Self::Transport>) -> F + Send + Sync,
+    ) -> impl Future<Output = Result<T, CallError>> + Send
     where
         T: Send,
         F: Future<Output = RedisResult<T>> + Send;
 
-    /// A connection of the caller's own, for what must not be shared: a transaction.
-    fn own_line(&self) -> impl Future<Output = RedisResult<Line<Self::Connection>>> + Send;
+    /// Opens a connection for this caller only, for transactions, which cannot share one.
+    fn open_dedicated_connection(
+        &self,
+    ) -> impl Future<Output = RedisResult<Connection<Self::Transport>>> + Send;
 }

@@ -1,39 +1,46 @@
-//! Talks to Redis; knows keys and bytes, not people.
+//! Connections to Redis and Valkey nodes, the calls made over them, and what is known of each
+//! node's health.
+//!
+//! This layer handles keys and bytes; it does not know users, roles or lock formats
+//! beyond their key names.
 
+pub mod access_detection;
+pub mod asking_connection;
+pub mod batch;
 mod calls;
 mod chunks;
 mod cluster;
+pub mod connection;
+mod endpoint;
 mod feed;
 pub mod health;
-pub mod history;
-mod lately;
+mod health_history;
+pub mod inspect;
 pub mod leases;
-pub mod line;
+pub mod lock_names;
 pub mod lock_node;
-pub mod look;
-pub mod memory;
 pub mod monitor;
 pub mod node;
-pub mod pace;
+pub mod node_error;
+pub mod node_info;
 pub mod patterns;
 pub mod queues;
-mod reach;
-mod reading;
+mod read_replica;
 pub mod restart;
+pub mod restart_history;
 pub mod scan;
+pub mod scan_pacer;
 pub mod scripts;
-mod seats;
-pub mod self_report;
 pub mod semaphores;
 pub mod sentinel;
+pub mod sentinel_view;
 mod supervisor;
-pub mod touch;
-pub mod trip;
-pub mod trouble;
+mod topology;
+pub mod value_cache;
+mod value_detection;
 pub mod values;
 pub mod waiters;
-pub mod watch;
-pub mod wire;
+mod write_marks;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -46,144 +53,162 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::domain::{Coverage, GroupKind, LockKey, NodePast, NodeView, Timestamp};
-use crate::server::clock::{Clock, Moment};
+use crate::domain::reason::Reason;
+use crate::domain::{
+    GroupKind, LockKey, NodeHistory, NodeView, ScanCoverage, ScanProgress, Timestamp,
+};
+use crate::server::clock::{Clock, ClockReading};
 use crate::server::config::GroupConfig;
-use crate::server::sighting::Sighting;
+use crate::server::key_state::KeyState;
 use cluster::Cluster;
-pub use cluster::{slot_of, tag_of};
-pub use feed::{Fed, Inbox, Writes, learn};
-use history::{NodeRecord, RestartHistory};
-use leases::Leases;
+pub use cluster::{hash_tag_for_slot, key_slot};
+pub use feed::{ChangeBuffer, GroupFeedCoverage, WriteCounts, learn_prefixes};
+use leases::LeaseTracker;
+pub use lock_names::LockNames;
 use lock_node::LockNode;
-pub use node::Seats;
-use node::{Common, Node};
-use patterns::Patterns;
-use restart::{Past, Rules};
-use seats::Members;
-use trouble::Missed;
+pub use node::NodeList;
+use node::{GroupContext, Node};
+use node_error::CallError;
+use restart::{RestartPolicy, RestartState};
+use restart_history::{NodeRecord, RestartHistory};
+use topology::NodeSet;
 
-/// One group and its nodes, each with its own supervised connections.
+/// A group and its nodes. Every node has its own supervised connections.
 pub struct Group<N: LockNode = Node> {
-    /// What the configuration says about it.
+    /// The group's configuration.
     pub config: GroupConfig,
-    members: Members<N>,
-    inbox: Arc<Inbox>,
+    node_set: NodeSet<N>,
+    changes: Arc<ChangeBuffer>,
     clock: Clock,
     stop: CancellationToken,
     closing: CancellationToken,
-    errands: TaskTracker,
-    leases: Arc<Leases>,
+    cleanup_tasks: TaskTracker,
+    leases: Arc<LeaseTracker>,
     /// The last fencing token that was proposed.
-    proposed: AtomicU64,
+    last_fencing_token: AtomicU64,
 }
 
-/// Where and how long a group runs, and what is known of it from before.
-pub struct Circumstances {
-    /// Cancelled when nobody is to wait for a lock any more: what was begun comes to its end.
+/// How a group is started: its lifetime, and what an earlier run observed.
+pub struct GroupOptions {
+    /// Cancelled when waiting acquires must stop. Operations that have started still complete.
     pub closing: CancellationToken,
-    /// Cancelled when the nodes are let go.
+    /// Cancelled when the group's nodes are stopped.
     pub stop: CancellationToken,
-    /// What is known of the nodes' restarts.
+    /// Restart records of the nodes.
     pub history: RestartHistory,
-    /// The leases that were observed so far.
-    pub leases: Leases,
+    /// The leases observed so far.
+    pub leases: LeaseTracker,
 }
 
-/// What all nodes of a group showed of some keys when asked at one moment.
+/// The state of some keys on all nodes of a group, requested at one moment.
 #[derive(Clone, Debug)]
-pub struct Look {
-    /// When the question was sent.
-    pub asked: Moment,
-    /// One per configured node, in order; in a cluster one per node that was asked about some of the keys.
-    pub nodes: Vec<NodeLook>,
+pub struct Inspection {
+    /// When the requests were sent.
+    pub requested_at: ClockReading,
+    /// One entry per configured node, in configuration order. In a cluster, one entry per node and
+    /// result.
+    pub nodes: Vec<NodeInspection>,
 }
 
-/// What one node showed.
+/// The state of the requested keys on one node.
 #[derive(Clone, Debug)]
-pub struct NodeLook {
-    /// Its name.
+pub struct NodeInspection {
+    /// The node's name.
     pub node: String,
-    /// It restarted lately and may have forgotten locks.
-    pub is_hazard: bool,
-    /// The places of the keys that it was asked about; nothing where that is all of them.
-    pub about: Option<Vec<usize>>,
-    /// A sighting or nothing per key, in the order asked; or why the node did not tell.
-    pub seen: Result<Vec<Option<Sighting>>, Missed>,
+    /// The node restarted recently and may have lost locks.
+    pub is_restart_hazard: bool,
+    /// The indexes of the keys that were requested from this node; `None` means all of them.
+    pub key_indexes: Option<Vec<usize>>,
+    /// One state per requested key, in request order, `None` if the key does not exist; or why the
+    /// call failed.
+    pub result: Result<Vec<Option<KeyState>>, CallError>,
 }
 
-impl NodeLook {
-    /// The places of the keys that it was asked about, of so many.
-    pub fn places(&self, keys: usize) -> Vec<usize> {
-        match &self.about {
-            Some(places) => places.clone(),
+impl NodeInspection {
+    /// The indexes of the keys that were requested from this node, out of `keys` in total.
+    pub fn resolved_key_indexes(&self, keys: usize) -> Vec<usize> {
+        match &self.key_indexes {
+            Some(indexes) => indexes.clone(),
             None => (0..keys).collect(),
         }
     }
 }
 
-/// What a scan of one node tells the index.
+/// What a node's scan sends to the index.
 #[derive(Clone, Debug)]
-pub enum Scanned {
-    /// Names that match the patterns; a name may come again.
+pub enum ScanEvent {
+    /// Names that match the patterns. A name can be sent more than once.
     Names(Vec<LockKey>),
-    /// A pass over one node came to its end.
-    Pass {
+    /// A scan pass over one node is in progress.
+    PassProgress {
         /// The node.
         node: String,
-        /// Keys on the node.
+        /// How far it is.
+        progress: ScanProgress,
+    },
+    /// A scan pass over one node has completed.
+    PassCompleted {
+        /// The node.
+        node: String,
+        /// Whether keys of any name were considered, or only those that match the patterns.
+        considers_every_key: bool,
+        /// Number of keys on the node.
         keys_seen: u64,
-        /// Names that matched.
+        /// Number of names that matched, and of other keys that were detected by their values.
         keys_matched: u64,
-        /// Those among them that were passed over because of their bytes.
-        names_passed_over: u64,
-        /// When it began.
+        /// Matching names that were skipped because of their size.
+        names_skipped: u64,
+        /// When the pass started.
         started_at: Timestamp,
-        /// How long it took.
-        took: Duration,
-        /// Time of an average call.
-        per_call: Duration,
+        /// How long the pass took.
+        duration: Duration,
+        /// Mean duration of one `SCAN` call.
+        mean_call_duration: Duration,
     },
 }
 
 impl Group {
-    /// Starts the supervisors of a group's nodes; they end when `stop` is cancelled.
+    /// Starts the supervisors of the group's nodes. They run until `stop` is cancelled.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
     pub fn start(config: GroupConfig, clock: Clock, stop: CancellationToken) -> Arc<Self> {
-        Self::start_knowing(config, clock, stop, RestartHistory::default())
+        Self::start_with_history(config, clock, stop, RestartHistory::default())
     }
 
-    /// The same, with what is known of the nodes' restarts.
-    pub fn start_knowing(
+    /// Like [`Group::start`], with the restart records of earlier runs.
+    pub fn start_with_history(
         config: GroupConfig,
         clock: Clock,
         stop: CancellationToken,
         history: RestartHistory,
     ) -> Arc<Self> {
-        let circumstances = Circumstances {
+        let options = GroupOptions {
             closing: stop.clone(),
             stop,
             history,
-            leases: Leases::default(),
+            leases: LeaseTracker::default(),
         };
-        Self::start_in(circumstances, config, clock)
+        Self::start_with_options(options, config, clock)
     }
 
-    /// The same, with what is known of it already.
-    pub fn start_in(circumstances: Circumstances, config: GroupConfig, clock: Clock) -> Arc<Self> {
-        let Circumstances {
+    /// Like [`Group::start`], with all options.
+    pub fn start_with_options(
+        options: GroupOptions,
+        config: GroupConfig,
+        clock: Clock,
+    ) -> Arc<Self> {
+        let GroupOptions {
             closing,
             stop,
             history,
             leases,
-        } = circumstances;
+        } = options;
         let leases = Arc::new(leases);
-        let errands = TaskTracker::new();
-        // So that it can be waited for at any time; more may come all the same.
-        errands.close();
-        let common = Common {
+        let cleanup_tasks = TaskTracker::new();
+        // A closed tracker can be waited for at any time, and it still accepts new tasks.
+        cleanup_tasks.close();
+        let context = GroupContext {
             group: config.clone(),
             clock: clock.clone(),
             stop: stop.clone(),
@@ -191,233 +216,274 @@ impl Group {
             history,
         };
         let is_cluster = config.kind == GroupKind::Cluster;
-        let each_has_all = if is_cluster { 1 } else { config.nodes.len() };
-        let inbox = Arc::new(Inbox::new(each_has_all));
-        let members = if is_cluster {
-            Members::Cluster(Cluster::start(common, Arc::clone(&inbox)))
+        // In a cluster a key is stored on one node, so one write count per key suffices.
+        let node_count = if is_cluster { 1 } else { config.nodes.len() };
+        let changes = Arc::new(ChangeBuffer::new(node_count));
+        let node_set = if is_cluster {
+            NodeSet::Cluster(Cluster::start(context, Arc::clone(&changes)))
         } else {
-            let start = |(place, node)| {
-                let feed = feed::Feed::new(Arc::clone(&inbox), place);
-                Node::start(Clone::clone(node), &common, feed, None)
+            let start = |(index, node)| {
+                let feed = feed::Feed::new(Arc::clone(&changes), index);
+                Node::start(Clone::clone(node), &context, feed, None)
             };
-            let nodes: Seats = config.nodes.iter().enumerate().map(start).collect();
+            let nodes: NodeList = config.nodes.iter().enumerate().map(start).collect();
             if config.kind == GroupKind::Sentinel {
-                sentinel::follow(&common, &nodes);
+                sentinel::follow(&context, &nodes);
             }
-            Members::Fixed(nodes)
+            NodeSet::Fixed(nodes)
         };
         Arc::new(Self {
-            members,
-            inbox,
+            node_set,
+            changes,
             config,
             clock,
             stop,
             closing,
-            errands,
+            cleanup_tasks,
             leases,
-            proposed: AtomicU64::default(),
+            last_fencing_token: AtomicU64::default(),
         })
     }
 
-    /// Every node's health right now, in the order of the configuration. Never waits.
-    pub fn nodes(&self) -> Vec<NodeView> {
-        let (now, rules) = (self.clock.now(), self.rules());
-        let nodes = self.each();
-        let hazards = self.hazards(&nodes);
-        let with_hazard = |(node, left): (&Arc<Node>, Option<Duration>)| NodeView {
-            hazard_until: left.map(|left| now.plus(left)),
-            votes: left.is_none() || !rules.delayed_restart,
+    /// The current health of every node, in configuration order. Does not wait for the nodes.
+    pub fn node_views(&self) -> Vec<NodeView> {
+        let (now, restart_policy) = (self.clock.now(), self.restart_policy());
+        let nodes = self.nodes();
+        let restart_hazards = self.restart_hazards(&nodes);
+        let with_hazard = |(node, remaining): (&Arc<Node>, Option<Duration>)| NodeView {
+            hazard_until: remaining.map(|remaining| now.plus(remaining)),
+            quorum_eligible: remaining.is_none() || !restart_policy.delayed_restart,
             ..node.view()
         };
-        nodes.iter().zip(hazards).map(with_hazard).collect()
+        nodes.iter().zip(restart_hazards).map(with_hazard).collect()
     }
 
-    /// How every node was lately. Never waits.
-    pub fn pasts(&self) -> Vec<NodePast> {
-        let slots = |node: &Arc<Node>| match &self.members {
-            Members::Cluster(cluster) => Some(cluster.slots_of(node)),
-            Members::Fixed(_) => None,
+    /// The recent history of every node. Does not wait for the nodes.
+    pub fn node_histories(&self) -> Vec<NodeHistory> {
+        let slots = |node: &Arc<Node>| match &self.node_set {
+            NodeSet::Cluster(cluster) => Some(cluster.slot_count_of(node)),
+            NodeSet::Fixed(_) => None,
         };
-        let nodes = self.each();
-        nodes.iter().map(|node| node.lately(slots(node))).collect()
+        let nodes = self.nodes();
+        nodes
+            .iter()
+            .map(|node| node.to_history(slots(node)))
+            .collect()
     }
 
-    /// What is to be remembered of its nodes.
-    pub fn records(&self) -> Vec<NodeRecord> {
-        let nodes = self.each();
-        nodes.iter().filter_map(|node| node.record()).collect()
+    /// The restart records to persist for the group's nodes.
+    pub fn node_records(&self) -> Vec<NodeRecord> {
+        let nodes = self.nodes();
+        nodes.iter().filter_map(|node| node.to_record()).collect()
     }
 
-    /// An operator says that nothing was lost on this node, as it runs now. Nothing where there is no such node, or it has
-    /// not said yet who it is; else what is to be remembered of it.
-    pub fn vouch(&self, node: &str) -> Option<NodeRecord> {
-        let nodes = self.each();
-        let node = nodes.iter().find(|one| one.name() == node)?;
-        // The record is read under the same lock.
-        let is_known = node.health().vouch();
-        is_known.then(|| node.record()).flatten()
+    /// Clears the restart hazard of a node, because an operator stated that it lost no data in its
+    /// current run. Returns the record to persist, or `None` if there is no such node or its run id
+    /// is not known yet.
+    pub fn clear_restart_hazard(&self, name: &str) -> Option<NodeRecord> {
+        let nodes = self.nodes();
+        let node = nodes.iter().find(|node| node.name() == name)?;
+        // `to_record` reads the same health state, so the record includes the cleared hazard.
+        let is_identified = node.health().clear_hazard();
+        is_identified.then(|| node.to_record()).flatten()
     }
 
-    /// The same of a run of the node with this address that was vouched for elsewhere; whether that is news.
-    pub fn adopt_vouch(&self, address: &str, run_id: &str) -> bool {
-        let nodes = self.each();
-        let node = nodes.iter().find(|one| one.configured_address() == address);
-        node.is_some_and(|node| node.health().adopt_vouch(run_id))
+    /// Applies a cleared hazard that another console recorded. Returns whether it was new.
+    pub fn adopt_cleared_hazard(&self, address: &str, run_id: &str) -> bool {
+        let nodes = self.nodes();
+        let node = nodes
+            .iter()
+            .find(|node| node.configured_address() == address);
+        node.is_some_and(|node| node.health().adopt_cleared_hazard(run_id))
     }
 
-    /// For how much longer each node may have forgotten locks whose owners rely on them. The nodes of a cluster tell nothing
-    /// of one another's locks.
-    fn hazards(&self, nodes: &[Arc<Node>]) -> Vec<Option<Duration>> {
-        let (rules, now) = (self.rules(), Instant::now());
-        match &self.members {
-            Members::Fixed(_) => {
-                let pasts = pasts(nodes);
-                let hazard = |place| restart::hazard(&pasts, place, rules, now);
-                (0..pasts.len()).map(hazard).collect()
+    /// How much longer each node counts as possibly missing locks that are still held. In a cluster
+    /// each node is judged alone: the other nodes hold other slots.
+    fn restart_hazards(&self, nodes: &[Arc<Node>]) -> Vec<Option<Duration>> {
+        let (restart_policy, now) = (self.restart_policy(), Instant::now());
+        match &self.node_set {
+            NodeSet::Fixed(_) => {
+                let states = restart_states(nodes);
+                let hazard = |index| restart::hazard(&states, index, restart_policy, now);
+                (0..states.len()).map(hazard).collect()
             }
-            Members::Cluster(_) => {
-                let hazard = |node: &Arc<Node>| restart::hazard(&[node.past()], 0, rules, now);
+            NodeSet::Cluster(_) => {
+                // The other cluster nodes hold other slots, so only this node's restarts count.
+                let hazard = |node: &Arc<Node>| {
+                    restart::hazard(&[node.restart_state()], 0, restart_policy, now)
+                };
                 nodes.iter().map(hazard).collect()
             }
         }
     }
 
-    /// Waits until every node was tried once, well or badly: no longer than the connect time limit. Looks and acts do
-    /// not need it, they wait for the first attempt themselves within their own limits.
-    pub async fn first_attempts(&self) {
-        self.is_known().await;
-        self.on_each(|node| async move { node.first_attempt().await })
+    /// Waits until the first connection attempt to every node has succeeded or failed, at most the
+    /// connect timeout. Inspections and operations do not need this: they wait for the first
+    /// attempt within their own timeouts.
+    pub async fn wait_for_first_attempts(&self) {
+        self.wait_until_discovered().await;
+        self.call_all(|node| async move { node.wait_for_first_attempt().await })
             .await;
     }
 
-    /// Does something with all nodes at once; the answers come in the order of the configuration.
-    pub async fn on_each<T, F: Future<Output = T>>(&self, call: impl Fn(Arc<Node>) -> F) -> Vec<T> {
-        join_all(self.each().iter().cloned().map(call)).await
+    /// Runs a call on all nodes concurrently. The results are in configuration order.
+    pub async fn call_all<T, F: Future<Output = T>>(
+        &self,
+        call: impl Fn(Arc<Node>) -> F,
+    ) -> Vec<T> {
+        join_all(self.nodes().iter().cloned().map(call)).await
     }
 
-    /// Asks all nodes at once about some keys. Ends within the command time limit whatever the nodes do (more than 5,000
-    /// keys take proportionally longer); a node that is known to be down costs nothing.
+    /// Reads the state of some keys from all nodes concurrently. Returns within the command timeout
+    /// whatever the nodes do (proportionally longer for more than 5,000 keys). A node that is known
+    /// to be down causes no delay.
     ///
-    /// Deadlines are moments of the wall clock. If it is set in the meantime, they are not comparable with when the nodes were
-    /// asked: then the nodes are asked once more.
-    pub async fn look(&self, keys: &[LockKey]) -> Look {
-        let look = self.look_once(keys).await;
-        if self.clock.moment().step_ms_since(look.asked) == 0 {
-            look
+    /// Deadlines are wall-clock times. If the wall clock is set during the call, the results are
+    /// not comparable with `requested_at`, and the nodes are queried once more.
+    pub async fn inspect(&self, keys: &[LockKey]) -> Inspection {
+        let inspection = self.inspect_once(keys).await;
+        // KeyState deadlines are wall-clock times relative to the request: a step in between would
+        // make a held lock look expired, or the other way round.
+        if self
+            .clock
+            .reading()
+            .wall_step_ms_since(inspection.requested_at)
+            == 0
+        {
+            inspection
         } else {
-            self.look_once(keys).await
+            self.inspect_once(keys).await
         }
     }
 
-    async fn look_once(&self, keys: &[LockKey]) -> Look {
-        let asked = self.clock.moment();
-        let nodes = match &self.members {
-            Members::Fixed(nodes) => nodes,
-            Members::Cluster(cluster) => {
-                let is_hazard = |node: &Node| {
-                    let past = [node.past()];
-                    restart::hazard(&past, 0, self.rules(), Instant::now()).is_some()
+    async fn inspect_once(&self, keys: &[LockKey]) -> Inspection {
+        let requested_at = self.clock.reading();
+        let nodes = match &self.node_set {
+            NodeSet::Fixed(nodes) => nodes,
+            NodeSet::Cluster(cluster) => {
+                let is_restart_hazard = |node: &Node| {
+                    let state = [node.restart_state()];
+                    restart::hazard(&state, 0, self.restart_policy(), Instant::now()).is_some()
                 };
-                return Look {
-                    asked,
-                    nodes: cluster.look(keys, is_hazard).await,
+                return Inspection {
+                    requested_at,
+                    nodes: cluster.inspect(keys, is_restart_hazard).await,
                 };
             }
         };
-        let ask = |(node, hazard): (&Arc<Node>, Option<Duration>)| {
+        let request = |(node, hazard): (&Arc<Node>, Option<Duration>)| {
             let node = Arc::clone(node);
             async move {
-                NodeLook {
+                NodeInspection {
                     node: node.name().to_owned(),
-                    is_hazard: hazard.is_some(),
-                    about: None,
-                    seen: look::look(&node, keys).await,
+                    is_restart_hazard: hazard.is_some(),
+                    key_indexes: None,
+                    result: inspect::inspect_keys(&node, keys).await,
                 }
             }
         };
-        let looks = nodes.iter().zip(self.hazards(nodes)).map(ask);
-        Look {
-            asked,
-            nodes: join_all(looks).await,
+        let inspections = nodes.iter().zip(self.restart_hazards(nodes)).map(request);
+        Inspection {
+            requested_at,
+            nodes: join_all(inspections).await,
         }
     }
 
-    /// Scans every node for the group's patterns, over and over, within the budget, until `stop` is cancelled.
-    pub async fn scan(self: Arc<Self>, found: mpsc::Sender<Scanned>, stop: CancellationToken) {
-        let wanted = Arc::new(scan::Wanted {
-            group: self.config.name.clone(),
-            patterns: Patterns::new(&self.config.keys),
-            ignore: Patterns::new(&self.config.ignore),
-            share: self.config.scan_share_percent,
-        });
+    /// Scans every node for locks repeatedly, within the scan budget, until `stop` is cancelled.
+    pub async fn scan(
+        self: Arc<Self>,
+        events: mpsc::Sender<ScanEvent>,
+        names: Arc<LockNames>,
+        stop: CancellationToken,
+    ) {
+        let request = Arc::new(scan::ScanRequest::new(self.config.clone(), names));
         let scan = |_, node: Arc<Node>| {
-            let (found, wanted) = (found.clone(), Arc::clone(&wanted));
-            async move { scan::scan(&node, &wanted, &found).await }
+            let (events, request) = (events.clone(), Arc::clone(&request));
+            async move { scan::scan(&node, &request, &events).await }
         };
-        // Whichever ends first; a scan ends by itself only when nobody listens any more.
-        stop.run_until_cancelled(self.with_each(scan)).await;
+        // A scan ends by itself only when the receiver is closed.
+        stop.run_until_cancelled(self.for_each_node(scan)).await;
     }
 }
 
-/// What locking needs, whatever the nodes are.
+/// What the locking layer needs. It works with real and simulated nodes.
 impl<N: LockNode> Group<N> {
-    /// A group of these nodes, which somebody else looks after.
-    pub fn of_nodes(
-        nodes: Seats<N>,
+    /// Creates a group from nodes that are supervised elsewhere.
+    pub fn from_nodes(
+        nodes: NodeList<N>,
         config: GroupConfig,
         clock: Clock,
         stop: CancellationToken,
     ) -> Self {
-        let errands = TaskTracker::new();
-        errands.close();
+        let cleanup_tasks = TaskTracker::new();
+        cleanup_tasks.close();
         Self {
-            members: Members::Fixed(nodes),
-            inbox: Arc::new(Inbox::new(1)),
+            node_set: NodeSet::Fixed(nodes),
+            changes: Arc::new(ChangeBuffer::new(1)),
             config,
             clock,
             closing: stop.clone(),
             stop,
-            errands,
+            cleanup_tasks,
             leases: Arc::default(),
-            proposed: AtomicU64::default(),
+            last_fencing_token: AtomicU64::default(),
         }
     }
 
-    /// Why one of a lock's nodes takes no part in acquiring it, if it does not: it may have forgotten some.
-    pub fn abstains(&self, seats: &[Arc<N>], place: usize) -> Option<String> {
-        let left = restart::abstains(&pasts(seats), place, self.rules(), self.now())?;
-        let until = self.clock.now().plus(left);
-        Some(format!(
-            "it restarted or is new, and may lack locks whose owners rely on them; it takes new locks again from {until}. \
-             Wait until then, or vouch for it if nothing was lost there"
-        ))
+    /// Why one of a lock's nodes is excluded from acquiring it, or `None` if it takes part. A node
+    /// that may have lost locks is excluded.
+    pub fn exclusion_reason(&self, nodes: &[Arc<N>], index: usize) -> Option<Reason> {
+        let remaining = restart::exclusion(
+            &restart_states(nodes),
+            index,
+            self.restart_policy(),
+            self.now(),
+        )?;
+        let until = self.clock.now().plus(remaining);
+        Some(Reason::RestartHazard {
+            until: until.to_string(),
+        })
     }
 
-    /// The leases that are observed and granted.
-    pub fn leases(&self) -> &Leases {
+    /// The leases observed on and granted by this group.
+    pub fn leases(&self) -> &LeaseTracker {
         &self.leases
     }
 
-    /// Waits until it does not hang on nodes that are being tried for the first time whether this one takes part, but no
-    /// longer than this. Only a node that started lately waits at all, and only in a program that has just been started.
-    pub async fn acquainted(&self, seats: &[Arc<N>], place: usize, longest: Duration) {
-        let is_open = || restart::is_open(&pasts(seats), place, self.rules(), self.now());
-        let waiting = async {
-            seats[place].first_attempt().await;
-            if is_open() {
-                let all = seats.iter().map(|node| node.first_attempt());
+    /// Waits until it is decided whether a node takes part, at most `max_wait`. This depends on
+    /// other nodes only while their first connection attempt is pending, so only a recently started
+    /// node in a recently started process waits.
+    pub async fn wait_for_restart_states(
+        &self,
+        nodes: &[Arc<N>],
+        index: usize,
+        max_wait: Duration,
+    ) {
+        // Undecided while the first reply of a pending node can still change the result.
+        let is_undecided = || {
+            restart::depends_on_pending_nodes(
+                &restart_states(nodes),
+                index,
+                self.restart_policy(),
+                self.now(),
+            )
+        };
+        let wait = async {
+            nodes[index].wait_for_first_attempt().await;
+            if is_undecided() {
+                let all = nodes.iter().map(|node| node.wait_for_first_attempt());
                 let mut attempts: FuturesUnordered<_> = all.collect();
-                while attempts.next().await.is_some() && is_open() {}
+                while attempts.next().await.is_some() && is_undecided() {}
             }
         };
-        // What is not known by then is assumed to be bad.
-        let until = self.clock.instant() + longest;
-        let _known = self.clock.timeout_at(until, waiting).await;
+        // After the timeout, pending nodes count as the worst case.
+        let until = self.clock.instant() + max_wait;
+        let _decided = self.clock.timeout_at(until, wait).await;
     }
 
-    fn rules(&self) -> Rules {
-        Rules {
-            longest_lease: self.config.locking.longest_lease,
+    fn restart_policy(&self) -> RestartPolicy {
+        RestartPolicy {
+            max_lease: self.config.locking.max_lease,
             delayed_restart: self.config.locking.delayed_restart,
         }
     }
@@ -426,40 +492,50 @@ impl<N: LockNode> Group<N> {
         self.clock.instant().into_std()
     }
 
-    /// The clock that moments are read from.
+    /// The clock used for all times of this group.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// What nodes are still told in the background, whoever asked for it being gone. Waiting for it is waiting for the nodes.
-    pub fn errands(&self) -> &TaskTracker {
-        &self.errands
+    /// Background tasks that still send commands to nodes after their caller has returned. Waiting
+    /// for this tracker waits for those nodes.
+    pub fn cleanup_tasks(&self) -> &TaskTracker {
+        &self.cleanup_tasks
     }
 
-    /// Cancelled when nobody is to wait for a lock any more.
+    /// Cancelled when waiting acquires must stop.
     pub fn closing(&self) -> &CancellationToken {
         &self.closing
     }
 
-    /// Cancelled when the group's nodes are let go.
+    /// Cancelled when the group's nodes are stopped.
     pub fn stop(&self) -> &CancellationToken {
         &self.stop
     }
 
-    /// The last fencing token that was proposed for one of its locks.
-    pub fn proposed(&self) -> &AtomicU64 {
-        &self.proposed
+    /// The last fencing token that was proposed for one of the group's locks.
+    pub fn last_fencing_token(&self) -> &AtomicU64 {
+        &self.last_fencing_token
     }
 }
 
-fn pasts<N: LockNode>(nodes: &[Arc<N>]) -> Vec<Past> {
-    nodes.iter().map(|node| node.past()).collect()
+/// The patterns of the names that a scan considers.
+pub fn scanned_patterns(config: &GroupConfig, considers_every_key: bool) -> Vec<String> {
+    if considers_every_key {
+        vec!["*".to_owned()]
+    } else {
+        config.keys.clone()
+    }
 }
 
-/// A fresh coverage for a group that has not been scanned yet.
-pub fn coverage_before_the_first_pass(config: &GroupConfig) -> Coverage {
-    Coverage {
-        patterns: config.keys.clone(),
-        ..Coverage::default()
+fn restart_states<N: LockNode>(nodes: &[Arc<N>]) -> Vec<RestartState> {
+    nodes.iter().map(|node| node.restart_state()).collect()
+}
+
+/// The scan coverage of a group before its first pass.
+pub fn initial_coverage(config: &GroupConfig) -> ScanCoverage {
+    ScanCoverage {
+        patterns: scanned_patterns(config, config.considers_every_key()),
+        ..ScanCoverage::default()
     }
 }

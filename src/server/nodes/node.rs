@@ -1,4 +1,4 @@
-//! One node: connections that [`super::supervisor`] keeps up, and what is known about its health.
+//! One node: its connections, which [`super::supervisor`] keeps open, and its health.
 
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::{Duration, Instant};
@@ -7,197 +7,206 @@ use redis::RedisError;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::connection::{Connection, Purpose};
+use super::endpoint::{AddressUpdate, NodeEndpoint};
 use super::feed::Feed;
-use super::health::{Health, Vitals};
-use super::history::{NodeRecord, RestartHistory};
-use super::leases::Leases;
-use super::line::{Line, Purpose};
-use super::memory::Memory;
-use super::reach::{Moved, Reach};
-use super::restart::{Outstanding, Past};
-use super::trouble::{Missed, Trouble};
-use super::watch::Watch;
-use crate::domain::node_past::ScanBudget;
-use crate::domain::{NodePast, NodeState, NodeView, Role};
+use super::health::{HealthCheck, NodeHealth};
+use super::leases::LeaseTracker;
+use super::node_error::{CallError, NodeError};
+use super::restart::{OutstandingLease, RestartState};
+use super::restart_history::{NodeRecord, RestartHistory};
+use super::sentinel_view::SentinelView;
+use super::value_cache::ValueCache;
+use crate::domain::node_history::ScanBudget;
+use crate::domain::reason::Reason;
+use crate::domain::{NodeHistory, NodeState, NodeView, ReplicationRole};
 use crate::server::clock::Clock;
 use crate::server::config::{GroupConfig, NodeConfig};
 
-/// One Redis or Valkey server.
+/// A Redis or Valkey server.
 pub struct Node {
     pub(super) name: String,
-    pub(super) reach: Reach,
+    pub(super) endpoint: NodeEndpoint,
     pub(super) connect_timeout: Duration,
     pub(super) command_timeout: Duration,
     pub(super) clock: Clock,
-    pub(super) access: watch::Sender<Access>,
-    /// Rung when a connection was lost or dropped: the supervisor should look at once.
-    pub(super) kick: Arc<Notify>,
-    health: Mutex<Health>,
-    /// Its group's name and its address in the configuration, by which it is remembered.
-    known_as: (String, String),
-    leases: Arc<Leases>,
-    longest_lease: Duration,
-    memory: Mutex<Memory>,
+    pub(super) connection_state: watch::Sender<ConnectionState>,
+    /// Notified when a connection is lost or dropped, so that the supervisor checks the node
+    /// immediately.
+    pub(super) wake_supervisor: Arc<Notify>,
+    health: Mutex<NodeHealth>,
+    /// The group's name and the configured address: the key of its restart record.
+    record_key: (String, String),
+    leases: Arc<LeaseTracker>,
+    max_lease: Duration,
+    value_cache: Mutex<ValueCache>,
     feed: Arc<Feed>,
-    /// Why touches cannot be told.
-    unmeasured: Mutex<Option<String>>,
-    /// What being scanned takes of its time.
-    scanned: Mutex<Option<ScanBudget>>,
-    /// How sentinels watch over it.
-    watched: Mutex<Vec<Watch>>,
-    /// The cluster whose slots it serves.
-    pub(super) cluster: Option<Weak<dyn Redirects>>,
-    /// Cancelled when it does not belong to the group any more.
-    gone: CancellationToken,
+    /// Why contention cannot be measured, if it cannot.
+    contention_unavailable_reason: Mutex<Option<Reason>>,
+    /// How much of the node's time the scan uses.
+    scan_budget: Mutex<Option<ScanBudget>>,
+    /// How each sentinel monitors the node.
+    sentinel_views: Mutex<Vec<SentinelView>>,
+    /// The cluster whose slots the node serves.
+    pub(super) cluster: Option<Weak<dyn ResolveRedirect>>,
+    /// Cancelled when the node leaves the group.
+    removed: CancellationToken,
 }
 
-/// Who is to be asked instead of a node.
-pub(super) enum Elsewhere {
-    /// The node that serves the slot now.
+/// Where a cluster node redirects a request.
+pub(super) enum Redirect {
+    /// To the node that serves the slot now.
     Moved(Arc<Node>),
-    /// The node to which the slot is on its way, with `ASKING`.
+    /// To the node that imports the slot, with `ASKING`.
     Ask(Arc<Node>),
-    /// The same one, in a moment.
-    Later,
+    /// To the same node, after a short delay.
+    TryAgain,
 }
 
-/// A cluster, to a node of it: it knows where a slot went.
-pub(super) trait Redirects: Send + Sync {
-    /// Where this error sends those who asked `node`.
-    fn elsewhere(&self, error: &RedisError, node: &Node) -> Option<Elsewhere>;
+/// Resolves redirections. Implemented by the cluster; nodes depend on this trait only.
+pub(super) trait ResolveRedirect: Send + Sync {
+    /// The node that this error redirects to, or `None` if the error is not a redirection. `node`
+    /// is the node that replied.
+    fn resolve_redirect(&self, error: &RedisError, node: &Node) -> Option<Redirect>;
 }
 
-/// Some nodes of a group, in order.
-pub type Seats<N = Node> = Arc<[Arc<N>]>;
+/// Nodes of a group, in order.
+pub type NodeList<N = Node> = Arc<[Arc<N>]>;
 
-/// What the nodes of a group have in common.
+/// Settings and state shared by the nodes of a group.
 #[derive(Clone)]
-pub(super) struct Common {
+pub(super) struct GroupContext {
     pub(super) group: GroupConfig,
     pub(super) clock: Clock,
     pub(super) stop: CancellationToken,
-    pub(super) leases: Arc<Leases>,
+    pub(super) leases: Arc<LeaseTracker>,
     pub(super) history: RestartHistory,
 }
 
-/// Whether, and how, the node can be called.
-pub(super) enum Access {
-    /// The first attempt has not ended yet.
-    Starting,
-    /// It can be called. The acting connection is away while it is being replaced; the one to the replica that is read
-    /// from, while there is none: then the node itself is read.
+/// Whether the node can be called, and over which connections.
+pub(super) enum ConnectionState {
+    /// The first connection attempt has not completed yet.
+    Connecting,
+    /// The node can be called. `locking` is `None` while that connection is being replaced.
+    /// `replica` is `None` while no replica is usable; reads then go to the node itself.
     Open {
-        observing: Line,
-        acting: Option<Line>,
-        reading: Option<Box<Line>>,
+        inspection: Connection,
+        locking: Option<Connection>,
+        replica: Option<Box<Connection>>,
     },
-    /// It cannot, and this is why.
-    Shut(Trouble),
+    /// The node cannot be called.
+    Closed(NodeError),
 }
 
-impl Access {
-    /// The connection, or why there is none; nothing while that is being found out.
-    pub(super) fn line(&self, purpose: Purpose) -> Option<Result<Line, Missed>> {
+impl ConnectionState {
+    /// The connection, or why there is none. `None` while a first attempt or a replacement is
+    /// pending.
+    pub(super) fn connection(&self, purpose: Purpose) -> Option<Result<Connection, CallError>> {
         match (self, purpose) {
-            (Self::Starting, _) => None,
-            (Self::Open { observing, .. }, Purpose::Observing) => Some(Ok(observing.clone())),
+            (Self::Connecting, _) => None,
+            (Self::Open { inspection, .. }, Purpose::Inspection) => Some(Ok(inspection.clone())),
             (
                 Self::Open {
-                    observing, reading, ..
+                    inspection,
+                    replica,
+                    ..
                 },
-                Purpose::Reading,
-            ) => Some(Ok(reading.as_deref().unwrap_or(observing).clone())),
-            (Self::Open { acting, .. }, Purpose::Acting) => acting.clone().map(Ok),
-            (Self::Shut(trouble), _) => Some(Err(Missed::NotAsked {
-                reason: trouble.reason.clone(),
+                Purpose::Replica,
+            ) => Some(Ok(replica.as_deref().unwrap_or(inspection).clone())),
+            // None while the connection is being replaced: the caller then waits for the new one.
+            (Self::Open { locking, .. }, Purpose::Locking) => locking.clone().map(Ok),
+            (Self::Closed(error), _) => Some(Err(CallError::NotSent {
+                reason: error.reason.clone(),
             })),
         }
     }
 
-    pub(super) fn is_current(&self, number: u64, purpose: Purpose) -> bool {
-        matches!(self.line(purpose), Some(Ok(line)) if line.number == number)
+    pub(super) fn is_current(&self, connection_id: u64, purpose: Purpose) -> bool {
+        matches!(self.connection(purpose), Some(Ok(connection)) if connection.id == connection_id)
     }
 }
 
 impl Node {
-    /// Starts supervising a node of a group until the group is let go or the node leaves it.
+    /// Starts supervising a node until the group stops or the node leaves it.
     pub(super) fn start(
         config: NodeConfig,
-        common: &Common,
+        context: &GroupContext,
         feed: Feed,
-        cluster: Option<Weak<dyn Redirects>>,
+        cluster: Option<Weak<dyn ResolveRedirect>>,
     ) -> Arc<Self> {
-        let gone = common.stop.child_token();
+        let removed = context.stop.child_token();
         let address = config.url.address();
-        let longest_lease = common.group.locking.longest_lease;
-        let health = Health::remembering(
-            common.history.of_node(&common.group, &address),
-            longest_lease,
-            common.clock.now(),
+        let max_lease = context.group.locking.max_lease;
+        let health = NodeHealth::with_history(
+            context.history.for_node(&context.group, &address),
+            max_lease,
+            context.clock.now(),
             Instant::now(),
         );
         let node = Arc::new(Self {
             name: config.name.clone(),
-            known_as: (common.group.name.clone(), address),
-            leases: Arc::clone(&common.leases),
-            longest_lease,
-            reach: Reach::new(config, &common.group),
-            connect_timeout: common.group.connect_timeout,
-            command_timeout: common.group.command_timeout,
-            clock: common.clock.clone(),
-            access: watch::Sender::new(Access::Starting),
-            kick: Arc::new(Notify::new()),
+            record_key: (context.group.name.clone(), address),
+            leases: Arc::clone(&context.leases),
+            max_lease,
+            endpoint: NodeEndpoint::new(config, &context.group),
+            connect_timeout: context.group.connect_timeout,
+            command_timeout: context.group.command_timeout,
+            clock: context.clock.clone(),
+            connection_state: watch::Sender::new(ConnectionState::Connecting),
+            wake_supervisor: Arc::new(Notify::new()),
             health: Mutex::new(health),
-            memory: Mutex::new(Memory::default()),
+            value_cache: Mutex::new(ValueCache::default()),
             feed: Arc::new(feed),
-            unmeasured: Mutex::default(),
-            scanned: Mutex::default(),
-            watched: Mutex::default(),
+            contention_unavailable_reason: Mutex::default(),
+            scan_budget: Mutex::default(),
+            sentinel_views: Mutex::default(),
             cluster,
-            gone: gone.clone(),
+            removed: removed.clone(),
         });
-        let (supervisor, stop) = (Arc::clone(&node), common.stop.clone());
+        let (supervisor, stop) = (Arc::clone(&node), context.stop.clone());
         tokio::spawn(async move {
-            gone.run_until_cancelled(supervisor.supervise()).await;
-            supervisor.shut(Trouble::down(if stop.is_cancelled() {
-                "the console is shutting down"
+            // The token is a child of the group's, so a stopped group ends its nodes as well.
+            removed.run_until_cancelled(supervisor.supervise()).await;
+            supervisor.close(NodeError::down(if stop.is_cancelled() {
+                Reason::ShuttingDown
             } else {
-                "it serves no slots of the cluster any more"
+                Reason::NoSlots
             }));
         });
         node
     }
 
-    /// Whether its replica is read instead of it at the moment.
+    /// Whether reads currently go to the node's replica.
     pub(super) fn is_read_from_replica(&self) -> bool {
-        let access = self.access.borrow();
+        let connection_state = self.connection_state.borrow();
         matches!(
-            &*access,
-            Access::Open {
-                reading: Some(_),
+            &*connection_state,
+            ConnectionState::Open {
+                replica: Some(_),
                 ..
             }
         )
     }
 
-    /// Cancelled when it does not belong to the group any more.
-    pub(super) fn gone(&self) -> &CancellationToken {
-        &self.gone
+    /// Cancelled when the node leaves the group.
+    pub(super) fn removed(&self) -> &CancellationToken {
+        &self.removed
     }
 
-    /// Notes where the node is now: another server from now on, if that is somewhere else.
-    pub(super) fn is_at(&self, host: &str, port: u16) {
-        match self.reach.is_at(host, port) {
-            Moved::No => {}
-            Moved::Found => self.kick.notify_one(),
-            Moved::From(before) => {
+    /// Sets the node's current address. A different address means that another server took over.
+    pub(super) fn set_address(&self, host: &str, port: u16) {
+        match self.endpoint.set_address(host, port) {
+            AddressUpdate::Unchanged => {}
+            AddressUpdate::Resolved => self.wake_supervisor.notify_one(),
+            AddressUpdate::Moved(before) => {
                 let now = self.clock.now();
-                tracing::warn!(node.name = %self.name, %before, now = %self.reach.address(), "the primary is another server");
-                let (at, outstanding) = (Instant::now(), self.outstanding());
-                self.health().moved(before, (now, at), outstanding);
-                self.shut(Trouble::down("the primary is another server now"));
-                self.kick.notify_one();
-                self.feed.has_a_gap(self.clock.steady());
+                tracing::warn!(node.name = %self.name, %before, now = %self.endpoint.address(), "primary moved to another server");
+                let (at, outstanding) = (Instant::now(), self.outstanding_leases());
+                self.health().record_move(before, (now, at), outstanding);
+                self.close(NodeError::down(Reason::PrimaryChanged));
+                self.wake_supervisor.notify_one();
+                // Changes during the failover were not reported by either server.
+                self.feed.record_gap(self.clock.monotonic());
             }
         }
     }
@@ -207,118 +216,123 @@ impl Node {
         &self.name
     }
 
-    /// By how many milliseconds its clock is ahead of ours; 0 where that is not known.
-    pub fn ahead_ms(&self) -> i64 {
-        self.health().ahead_ms(self.clock.moment())
+    /// By how many milliseconds the node's clock is ahead of the console's; 0 if unknown.
+    pub fn clock_skew_ms(&self) -> i64 {
+        self.health().clock_skew_ms(self.clock.reading())
     }
 
-    /// How it is right now, by itself.
+    /// The node's current state, without the restart hazard, which depends on its group.
     pub(super) fn view(&self) -> NodeView {
         let feed = self.feed.state();
         let mut view = self
             .health()
-            .view(&self.name, &self.reach.address(), self.clock.now());
+            .view(&self.name, &self.endpoint.address(), self.clock.now());
         view.feed = feed.level;
         view.feed_reason = feed.reason;
-        view.missing = feed.missing;
-        view.unmeasured.clone_from(&self.unmeasured());
+        view.missing_permissions = feed.missing_permissions;
+        view.contention_unavailable_reason
+            .clone_from(&self.contention_unavailable_reason());
         view
     }
 
-    /// How it was lately; of a cluster it serves so many slots.
-    pub(super) fn lately(&self, slots: Option<u32>) -> NodePast {
-        let scan = self.scanned().clone();
+    /// The node's recent history. `slots` is the number of slots that it serves in a cluster.
+    pub(super) fn to_history(&self, slots: Option<u32>) -> NodeHistory {
+        let scan = self.scan_budget().clone();
         let health = self.health();
-        let lately = health.lately();
-        NodePast {
+        let recent_history = health.recent_history();
+        NodeHistory {
             node: self.name.clone(),
-            hour: lately.hour(self.clock.now()),
-            turns: lately.turns(),
-            moves: lately.moves(),
-            keeps_every_write: health.keeps_every_write(),
+            timeline: recent_history.hour(self.clock.now()),
+            state_changes: recent_history.state_changes(),
+            address_changes: recent_history.moves(),
+            fsyncs_every_write: health.fsyncs_every_write(),
             scan,
-            slots,
+            slot_count: slots,
         }
     }
 
-    /// Notes what being scanned takes of its time.
-    pub(super) fn is_scanned(&self, budget: ScanBudget) {
-        *self.scanned() = Some(budget);
+    /// Records how much of the node's time the scan uses.
+    pub(super) fn record_scan_budget(&self, budget: ScanBudget) {
+        *self.scan_budget() = Some(budget);
     }
 
-    fn scanned(&self) -> MutexGuard<'_, Option<ScanBudget>> {
-        self.scanned.lock().expect("nobody panics while holding it")
+    fn scan_budget(&self) -> MutexGuard<'_, Option<ScanBudget>> {
+        self.scan_budget
+            .lock()
+            .expect("no code panics while holding this lock")
     }
 
-    /// Notes how the sentinels that could be asked watch over it.
-    pub(super) fn is_watched(&self, watched: Vec<Watch>) {
-        *self.watched() = watched;
+    /// Records how the reachable sentinels monitor the node.
+    pub(super) fn record_sentinel_views(&self, sentinel_views: Vec<SentinelView>) {
+        *self.sentinel_views() = sentinel_views;
     }
 
-    /// How sentinels watch over it, as they said last.
-    pub(super) fn watched(&self) -> MutexGuard<'_, Vec<Watch>> {
-        self.watched.lock().expect("nobody panics while holding it")
+    /// How the sentinels monitor the node, as last reported.
+    pub(super) fn sentinel_views(&self) -> MutexGuard<'_, Vec<SentinelView>> {
+        self.sentinel_views
+            .lock()
+            .expect("no code panics while holding this lock")
     }
 
-    /// What the server says it is.
-    pub fn role(&self) -> Option<Role> {
+    /// The role that the server reports.
+    pub fn role(&self) -> Option<ReplicationRole> {
         self.health().role()
     }
 
-    /// Why touches cannot be told here, if they cannot.
-    pub fn cannot_tell_touches(&self, why: Option<String>) {
-        *self.unmeasured() = why;
+    /// Records why contention cannot be measured on this node; `None` if it can.
+    pub fn set_contention_unavailable_reason(&self, reason: Option<Reason>) {
+        *self.contention_unavailable_reason() = reason;
     }
 
-    fn unmeasured(&self) -> MutexGuard<'_, Option<String>> {
-        self.unmeasured
+    fn contention_unavailable_reason(&self) -> MutexGuard<'_, Option<Reason>> {
+        self.contention_unavailable_reason
             .lock()
-            .expect("nobody panics while holding it")
+            .expect("no code panics while holding this lock")
     }
 
-    /// Whether it can be used.
+    /// Whether the node can be used.
     pub fn state(&self) -> NodeState {
         self.health().state()
     }
 
-    /// How it tells of changes.
+    /// The node's change feed.
     pub(super) fn feed(&self) -> &Arc<Feed> {
         &self.feed
     }
 
-    /// What its restarts may have made it forget.
-    pub(super) fn past(&self) -> Past {
-        self.health().past()
+    /// What the node may have lost in restarts.
+    pub(super) fn restart_state(&self) -> RestartState {
+        self.health().restart_state()
     }
 
-    /// The node answered a check.
-    pub(super) fn heard(&self, vitals: Vitals) {
-        let outstanding = self.outstanding();
-        self.health().heard(vitals, outstanding);
+    /// Records a successful health check.
+    pub(super) fn record_check(&self, health_check: HealthCheck) {
+        let outstanding = self.outstanding_leases();
+        self.health().record_check(health_check, outstanding);
     }
 
-    /// It is the primary now instead of the one at `from`.
-    pub(super) fn promoted(&self, from: String) {
-        let (now, outstanding) = (self.clock.now(), self.outstanding());
+    /// Records that the node was promoted to primary in place of the server at `from`.
+    pub(super) fn record_promotion(&self, from: String) {
+        let (now, outstanding) = (self.clock.now(), self.outstanding_leases());
         self.health()
-            .promoted(from, (now, Instant::now()), outstanding);
+            .record_promotion(from, (now, Instant::now()), outstanding);
     }
 
-    /// For how long somebody may rely on a lock that it loses now.
-    fn outstanding(&self) -> Outstanding {
+    /// How long a lock that the node loses now could still be held.
+    fn outstanding_leases(&self) -> OutstandingLease {
         self.leases
-            .outstanding(&self.name, self.longest_lease, Instant::now())
+            .outstanding(&self.name, self.max_lease, Instant::now())
     }
 
-    /// A complete pass over it has ended, which began then.
-    pub(super) fn was_gone_over(&self, began: Instant) {
-        self.leases.pass_ended(&self.name, began);
+    /// Records a complete scan pass that started at `began`.
+    pub(super) fn record_scan_pass(&self, began: Instant) {
+        self.leases.record_scan_pass(&self.name, began);
     }
 
-    /// What is to be remembered of it.
-    pub(super) fn record(&self) -> Option<NodeRecord> {
-        let (now, (group, address)) = (self.clock.now(), &self.known_as);
-        let record = self.health().record(now, Instant::now())?;
+    /// The restart record to persist for the node.
+    pub(super) fn to_record(&self) -> Option<NodeRecord> {
+        let (now, (group, address)) = (self.clock.now(), &self.record_key);
+        let record = self.health().to_record(now, Instant::now())?;
         Some(NodeRecord {
             group: group.clone(),
             node: self.name.clone(),
@@ -327,64 +341,73 @@ impl Node {
         })
     }
 
-    /// Its address in the configuration.
+    /// The address in the configuration.
     pub(super) fn configured_address(&self) -> &str {
-        &self.known_as.1
+        &self.record_key.1
     }
 
-    /// How long a command may take before the node counts as not answering.
+    /// How long a command may take before the node counts as unresponsive.
     pub fn command_timeout(&self) -> Duration {
         self.command_timeout
     }
 
-    /// The shortest round trip lately: what the network alone takes.
+    /// The shortest recent round trip: an estimate of the network latency.
     pub fn shortest_round_trip(&self) -> Duration {
         self.health().shortest_round_trip()
     }
 
-    /// The same once it was measured often enough to be relied on.
-    pub(super) fn settled_round_trip(&self) -> Option<Duration> {
-        self.health().settled_round_trip()
+    /// The shortest round trip, or `None` until enough round trips were measured.
+    pub(super) fn stable_round_trip(&self) -> Option<Duration> {
+        self.health().stable_round_trip()
     }
 
-    /// The clock that moments are read from.
+    /// The clock used for all times of this node.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// What the last looks remember.
-    pub fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock().expect("nobody panics while holding it")
+    /// The cache of values read by earlier inspections.
+    pub fn value_cache(&self) -> MutexGuard<'_, ValueCache> {
+        self.value_cache
+            .lock()
+            .expect("no code panics while holding this lock")
     }
 
-    /// Waits until the first attempt to reach the node has ended, well or badly.
-    pub async fn first_attempt(&self) {
-        self.until(|access| !matches!(access, Access::Starting))
-            .await;
+    /// Waits until the first connection attempt has succeeded or failed.
+    pub async fn wait_for_first_attempt(&self) {
+        self.wait_for_connection_state(|connection_state| {
+            !matches!(connection_state, ConnectionState::Connecting)
+        })
+        .await;
     }
 
     /// Waits until the node can be called.
-    pub async fn until_up(&self) {
-        self.until(|access| matches!(access, Access::Open { .. }))
-            .await;
+    pub async fn wait_until_up(&self) {
+        self.wait_for_connection_state(|connection_state| {
+            matches!(connection_state, ConnectionState::Open { .. })
+        })
+        .await;
     }
 
-    async fn until(&self, reached: impl FnMut(&Access) -> bool) {
-        let mut access = self.access.subscribe();
+    async fn wait_for_connection_state(&self, is_reached: impl FnMut(&ConnectionState) -> bool) {
+        let mut connection_state = self.connection_state.subscribe();
         drop(
-            access
-                .wait_for(reached)
+            connection_state
+                .wait_for(is_reached)
                 .await
                 .expect("self holds the sender"),
         );
     }
 
-    pub(super) fn shut(&self, trouble: Trouble) {
-        self.health().lost(&trouble, self.clock.now());
-        self.access.send_replace(Access::Shut(trouble));
+    pub(super) fn close(&self, error: NodeError) {
+        self.health().record_failure(&error, self.clock.now());
+        self.connection_state
+            .send_replace(ConnectionState::Closed(error));
     }
 
-    pub(super) fn health(&self) -> MutexGuard<'_, Health> {
-        self.health.lock().expect("nobody panics while holding it")
+    pub(super) fn health(&self) -> MutexGuard<'_, NodeHealth> {
+        self.health
+            .lock()
+            .expect("no code panics while holding this lock")
     }
 }

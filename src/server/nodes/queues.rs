@@ -1,181 +1,189 @@
-//! Reads the queues beside Redisson's fair locks: how long each is, and who stands at its head.
+//! Reads the wait queues of Redisson's fair locks: their lengths and first entries.
 
 use redis::{RedisError, RedisResult};
 
+use super::batch::{Batch, Replies};
 use super::chunks::chunks;
-use super::line::Line;
+use super::connection::Connection;
 use super::node::Node;
-use super::trip::{Questions, Trip};
+use crate::domain::reason::Reason;
 use crate::domain::{LockKey, Timestamp};
 use crate::server::clock::Clock;
 
-/// So many are read of one queue.
-pub const MOST_READ: usize = 100;
+/// The maximum number of entries read per queue.
+pub const MAX_READ: usize = 100;
 
-/// A queue's head is not read if it may be larger than this.
-const MOST_MEMORY: u64 = 64 * 1024;
+/// Entries are not read if they may be larger than this in total.
+const MAX_MEMORY_BYTES: u64 = 64 * 1024;
 
-/// Where memory may not be asked for, so many are read.
-const MOST_UNMEASURED: usize = 8;
+/// The number of entries read if MEMORY USAGE is not permitted.
+const MAX_READ_UNMEASURED: usize = 8;
 
-/// The names of a queue and of the deadlines beside it.
-pub type Names = (LockKey, LockKey);
+/// The keys of a queue and of its deadlines.
+pub type QueueKeys = (LockKey, LockKey);
 
-/// One queue as a node shows it.
+/// A wait queue on one node.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Queue {
-    /// How many stand in it, without those of the first who are known to wait no more.
+pub struct FairQueue {
+    /// The number of entries, without expired ones among the first.
     pub length: u64,
-    /// The first of them, in order.
-    pub head: Vec<Standing>,
+    /// The first entries, in order.
+    pub head: Vec<QueuedWaiter>,
 }
 
-impl Queue {
-    /// Who is past the moment until which they wait, waits no more: Redisson takes such entries out when somebody next asks for
-    /// the lock, and until then they stay.
-    fn forget_late(&mut self, now: Timestamp) {
+impl FairQueue {
+    /// Drops expired entries. Redisson removes them only when a client next requests the lock.
+    fn drop_expired(&mut self, now: Timestamp) {
         let read = self.head.len();
         self.head
-            .retain(|standing| standing.until.is_none_or(|until| until > now));
+            .retain(|waiter| waiter.until.is_none_or(|until| until > now));
         let late = u64::try_from(read - self.head.len()).unwrap_or(0);
+        // Only expired entries among those that were read are known.
         self.length = self.length.saturating_sub(late);
     }
 }
 
-/// One who stands in a queue.
+/// An entry of a wait queue.
 #[derive(Clone, PartialEq)]
-pub struct Standing {
-    /// What it would write into the lock: a credential.
+pub struct QueuedWaiter {
+    /// The owner field that the waiter would write into the lock: a credential.
     pub field: Vec<u8>,
     /// Until when it waits, by its own clock.
     pub until: Option<Timestamp>,
 }
 
-impl std::fmt::Debug for Standing {
+impl std::fmt::Debug for QueuedWaiter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Standing(… until {:?})", self.until)
     }
 }
 
-/// Reads these queues; one that is not there is empty. Or says why the node does not show them.
-pub async fn read(node: &Node, names: &[Names]) -> Result<Vec<Queue>, String> {
+/// Reads these queues. A missing queue is empty. The error is the reason why the node did not reply.
+pub async fn read_queues(node: &Node, names: &[QueueKeys]) -> Result<Vec<FairQueue>, Reason> {
     let limit = node.command_timeout();
-    let reading = node.observe(limit, |line| async move {
+    let reading = node.call_inspection(limit, |connection| async move {
         let mut queues = Vec::with_capacity(names.len());
         for chunk in chunks(names, |(queue, deadlines)| {
             queue.as_bytes().len() + deadlines.as_bytes().len()
         }) {
-            queues.extend(read_chunk(&line, node.clock(), chunk).await?);
+            queues.extend(read_chunk(&connection, node.clock(), chunk).await?);
         }
         Ok(queues)
     });
-    reading.await.map_err(|missed| missed.reason().to_owned())
+    reading.await.map_err(|error| error.reason().clone())
 }
 
-async fn read_chunk(line: &Line, clock: &Clock, names: &[Names]) -> RedisResult<Vec<Queue>> {
-    let mut queues = vec![Queue::default(); names.len()];
-    let mut questions = Questions::new(false);
+async fn read_chunk(
+    connection: &Connection,
+    clock: &Clock,
+    names: &[QueueKeys],
+) -> RedisResult<Vec<FairQueue>> {
+    let mut queues = vec![FairQueue::default(); names.len()];
+    let mut batch = Batch::new(false);
     for (queue, _) in names {
-        questions.ask(&["LLEN"], queue);
+        batch.add(&["LLEN"], queue);
     }
-    let mut trip = send(questions, line, clock).await?;
-    let mut refused: Option<RedisError> = None;
+    let mut replies = send(batch, connection, clock).await?;
+    let mut denied: Option<RedisError> = None;
     for queue in &mut queues {
-        match trip.answer::<u64>()? {
+        match replies.next_reply::<u64>()? {
             Ok(length) => queue.length = length,
-            // Another type under this name is no queue; a missing permission is told.
-            Err(error) if error.code() == Some("NOPERM") => refused = Some(error),
+            // A key of another type is not a queue. A missing permission is an error.
+            Err(error) if error.code() == Some("NOPERM") => denied = Some(error),
             Err(_) => {}
         }
     }
-    if let Some(error) = refused {
+    if let Some(error) = denied {
         return Err(error);
     }
 
-    let standing: Vec<usize> = (0..names.len()).filter(|n| queues[*n].length > 0).collect();
-    let mut questions = Questions::new(false);
-    for &n in &standing {
-        questions.ask(&["MEMORY", "USAGE"], &names[n].0);
+    let nonempty: Vec<usize> = (0..names.len()).filter(|n| queues[*n].length > 0).collect();
+    let mut batch = Batch::new(false);
+    for &n in &nonempty {
+        batch.add(&["MEMORY", "USAGE"], &names[n].0);
     }
-    let mut trip = send(questions, line, clock).await?;
-    let mut to_read = Vec::with_capacity(standing.len());
-    for n in standing {
-        let memory = trip.answer::<Option<u64>>()?;
+    let mut replies = send(batch, connection, clock).await?;
+    let mut to_read = Vec::with_capacity(nonempty.len());
+    for n in nonempty {
+        let memory = replies.next_reply::<Option<u64>>()?;
         to_read.push((
             n,
-            how_many(queues[n].length, memory.ok().map(Option::unwrap_or_default)),
+            read_limit(queues[n].length, memory.ok().map(Option::unwrap_or_default)),
         ));
     }
 
-    let mut questions = Questions::new(false);
-    for &(n, most) in &to_read {
-        questions.ask(&["LRANGE"], &names[n].0);
-        // The last one is included; -1 would be all.
-        questions.with(&["0", &(most.max(1) - 1).to_string()]);
+    let mut batch = Batch::new(false);
+    for &(n, limit) in &to_read {
+        batch.add(&["LRANGE"], &names[n].0);
+        // LRANGE includes the end index; -1 would mean the whole list.
+        batch.args(&["0", &(limit.max(1) - 1).to_string()]);
     }
-    let mut trip = send(questions, line, clock).await?;
-    for &(n, most) in &to_read {
-        let fields = trip.answer::<Vec<Vec<u8>>>()?.unwrap_or_default();
-        let standing = fields.into_iter().take(most);
-        queues[n].head = standing
-            .map(|field| Standing { field, until: None })
+    let mut replies = send(batch, connection, clock).await?;
+    for &(n, limit) in &to_read {
+        let fields = replies.next_reply::<Vec<Vec<u8>>>()?.unwrap_or_default();
+        let entries = fields.into_iter().take(limit);
+        queues[n].head = entries
+            .map(|field| QueuedWaiter { field, until: None })
             .collect();
     }
-    deadlines(line, clock, names, &mut queues).await?;
+    read_deadlines(connection, clock, names, &mut queues).await?;
     let now = clock.now();
     for queue in &mut queues {
-        queue.forget_late(now);
+        queue.drop_expired(now);
     }
     Ok(queues)
 }
 
-/// Until when each of those who stand there waits.
-async fn deadlines(
-    line: &Line,
+/// Reads the deadlines of the queue entries.
+async fn read_deadlines(
+    connection: &Connection,
     clock: &Clock,
-    names: &[Names],
-    queues: &mut [Queue],
+    names: &[QueueKeys],
+    queues: &mut [FairQueue],
 ) -> RedisResult<()> {
-    let mut questions = Questions::new(false);
-    let asked = |field: &[u8]| std::str::from_utf8(field).is_ok();
+    let mut batch = Batch::new(false);
+    // Redisson's fields are UTF-8; the argument of ZSCORE here is text.
+    let is_requested = |field: &[u8]| std::str::from_utf8(field).is_ok();
     for ((_, deadlines), queue) in names.iter().zip(&*queues) {
-        for standing in &queue.head {
-            if let Ok(field) = std::str::from_utf8(&standing.field) {
-                questions.ask(&["ZSCORE"], deadlines);
-                questions.with(&[field]);
+        for waiter in &queue.head {
+            if let Ok(field) = std::str::from_utf8(&waiter.field) {
+                batch.add(&["ZSCORE"], deadlines);
+                batch.args(&[field]);
             }
         }
     }
-    let mut trip = send(questions, line, clock).await?;
-    for standing in queues.iter_mut().flat_map(|queue| &mut queue.head) {
-        if asked(&standing.field) {
-            let score = trip.answer::<Option<f64>>()?.ok().flatten();
-            standing.until = score.and_then(moment);
+    let mut replies = send(batch, connection, clock).await?;
+    for waiter in queues.iter_mut().flat_map(|queue| &mut queue.head) {
+        if is_requested(&waiter.field) {
+            let score = replies.next_reply::<Option<f64>>()?.ok().flatten();
+            waiter.until = score.and_then(parse_deadline);
         }
     }
     Ok(())
 }
 
-/// A score as a moment; nothing where it cannot be one.
+/// Converts a score to a timestamp; `None` if it is out of range.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the range is checked right before"
 )]
-fn moment(score: f64) -> Option<Timestamp> {
-    const BEYOND_MS: f64 = 253_402_300_799_999.0;
-    (0.0..BEYOND_MS)
+fn parse_deadline(score: f64) -> Option<Timestamp> {
+    const MAX_TIMESTAMP_MS: f64 = 253_402_300_799_999.0;
+    (0.0..MAX_TIMESTAMP_MS)
         .contains(&score)
         .then(|| Timestamp::from_millis(score as i64))
 }
 
-/// How many of a queue are read; `memory` is what all of it needs, where that may be asked.
-fn how_many(length: u64, memory: Option<u64>) -> usize {
-    let length_read = usize::try_from(length).unwrap_or(MOST_READ).min(MOST_READ);
+/// How many entries of a queue are read. `memory` is the size of the whole queue, if known.
+fn read_limit(length: u64, memory: Option<u64>) -> usize {
+    let length_read = usize::try_from(length).unwrap_or(MAX_READ).min(MAX_READ);
     match memory {
-        None => length_read.min(MOST_UNMEASURED),
+        None => length_read.min(MAX_READ_UNMEASURED),
         Some(memory) => {
+            // The entries of a queue have similar sizes, so the mean estimates the part that is
+            // read.
             let of_head = memory / length.max(1) * length_read as u64;
-            if of_head <= MOST_MEMORY {
+            if of_head <= MAX_MEMORY_BYTES {
                 length_read
             } else {
                 0
@@ -184,8 +192,8 @@ fn how_many(length: u64, memory: Option<u64>) -> usize {
     }
 }
 
-async fn send(questions: Questions, line: &Line, clock: &Clock) -> RedisResult<Trip> {
-    questions.send(&mut line.connection.clone(), clock).await
+async fn send(batch: Batch, connection: &Connection, clock: &Clock) -> RedisResult<Replies> {
+    batch.send(&mut connection.transport.clone(), clock).await
 }
 
 #[cfg(test)]
@@ -193,43 +201,43 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_queue_is_read_as_far_as_it_is_small() {
-        assert_eq!(how_many(3, Some(300)), 3);
-        assert_eq!(how_many(5_000, Some(500_000)), MOST_READ);
-        assert_eq!(how_many(2, Some(500_000_000)), 0);
-        assert_eq!(how_many(50, None), MOST_UNMEASURED);
+    fn only_small_queues_are_read() {
+        assert_eq!(read_limit(3, Some(300)), 3);
+        assert_eq!(read_limit(5_000, Some(500_000)), MAX_READ);
+        assert_eq!(read_limit(2, Some(500_000_000)), 0);
+        assert_eq!(read_limit(50, None), MAX_READ_UNMEASURED);
     }
 
     #[test]
-    fn who_is_past_the_own_deadline_does_not_stand_in_the_queue() {
+    fn expired_entries_do_not_count_as_queued() {
         let now = Timestamp::from_millis(1_795_200_845_000);
-        let standing = |field: &str, until: Option<i64>| Standing {
+        let waiter = |field: &str, until: Option<i64>| QueuedWaiter {
             field: field.into(),
             until: until.map(|ms| now.plus_millis(ms)),
         };
-        let mut queue = Queue {
+        let mut queue = FairQueue {
             length: 5,
             head: vec![
-                standing("dead", Some(-600_000)),
-                standing("dead now", Some(0)),
-                standing("waits", Some(1)),
-                standing("says nothing", None),
+                waiter("dead", Some(-600_000)),
+                waiter("dead now", Some(0)),
+                waiter("waits", Some(1)),
+                waiter("no deadline", None),
             ],
         };
-        queue.forget_late(now);
+        queue.drop_expired(now);
         let fields: Vec<&[u8]> = queue.head.iter().map(|one| &one.field[..]).collect();
-        assert_eq!(fields, [&b"waits"[..], b"says nothing"]);
+        assert_eq!(fields, [&b"waits"[..], b"no deadline"]);
         assert_eq!(queue.length, 3);
     }
 
     #[test]
-    fn only_what_can_be_a_moment_is_one() {
+    fn only_scores_in_range_are_deadlines() {
         assert_eq!(
-            moment(1_795_200_845_000.0).map(Timestamp::millis),
+            parse_deadline(1_795_200_845_000.0).map(Timestamp::millis),
             Some(1_795_200_845_000)
         );
         for odd in [f64::NAN, f64::INFINITY, -1.0, 1e300] {
-            assert_eq!(moment(odd), None);
+            assert_eq!(parse_deadline(odd), None);
         }
     }
 }

@@ -1,277 +1,333 @@
-//! Nodes that may have forgotten locks on which their owners rely: who they are, and for how long.
+//! Decides which nodes may have lost locks that are still held, and for how long.
 //!
-//! They take no part in new locks until every lock that they may have lost has ended. That is the delayed restart of the Redis
-//! documentation ("Performance, crash recovery and fsync"). When that is, [`super::leases`] knows for nodes that were
-//! observed when they restarted; of others it is known only that it is over when the longest lease is. What is seen
-//! outlives a change of the configuration and a restart of the console ([`super::history`]), and an operator may vouch for
-//! a node: that nothing was lost there.
+//! Such nodes are excluded from new locks until every lock that they may have lost has expired. This
+//! is the delayed restart of the Redis documentation ("Performance, crash recovery and fsync"). For
+//! nodes that were observed when they restarted, [`super::leases`] provides the time; for others
+//! only the maximum lease is known. Observed restarts survive a configuration change and a restart
+//! of the console ([`super::restart_history`]). An operator who knows that a node lost no data can
+//! clear its hazard.
 //!
-//! **Seen.** A node whose run id changed has restarted. It has kept its locks only if it is known from *before* that it put
-//! every write on its disk before it answered, and says so again: what it says only afterwards tells nothing of what was
-//! lost. That it keeps every write from then on does not bring back what it forgot.
+//! **Observed restarts.** A node whose run id changed has restarted. It kept its locks only if it
+//! reported *before* the restart that it fsyncs every write, and reports so again: a setting read
+//! only afterwards proves nothing about what was lost. Fsyncing every write from then on does not
+//! restore what was lost.
 //!
-//! **On first contact.** Whoever meets a node for the first time (every call from the command line, a console that was just
-//! started, a node that was down meanwhile) cannot have seen that it restarted. But the node says for how long it has been
-//! running. One that has run for less than the longest lease, and does not keep every write, may have forgotten locks if
-//! there were any: if the group was in use before it started. That is taken for so when another node is known to have run
-//! before it, and so many nodes *may* have that they could have been a majority without it. A node that cannot be asked, or
-//! does not tell since when it runs, may have; one that keeps every write may have too, as its memory reaches back further
-//! than its start.
+//! **First contact.** A console that contacts a node for the first time (every CLI call, a console
+//! that was just started, a node that was down meanwhile) cannot have observed its restart. But the
+//! node reports its uptime. A node that has been up for less than the maximum lease, and does not
+//! fsync every write, may have lost locks if there were any: if the group was in use before the
+//! node started. This is assumed if another node is known to have run before it, and if so many
+//! nodes *may* have run before it that they could be a majority without it. A node that is
+//! unreachable or does not report its uptime may have; so may one that fsyncs every write, because
+//! its data is older than its process.
 //!
-//! Of nodes that all started together (a new group, the demo, tests) none ran before the others, so a fresh group works at
-//! once. And while all nodes can be asked, those of the majority that runs longest are never left out: this rule alone takes
-//! no group out of use because it is young.
+//! If all nodes started together (a new group, the demo, tests), none ran before the others, so a
+//! new group works immediately. And while all nodes are reachable, the majority with the longest
+//! uptime is never excluded: this rule alone never disables a group because it is young.
 //!
-//! **Why that is enough** where at most a minority restarted: a lock that is still relied on was given by a majority. All of
-//! those that restarted are left out, so whoever wants it now needs a majority of the others, and two majorities share a
-//! node; that one remembers.
+//! **Why that suffices** if at most a minority restarted: a lock that is still held was granted by
+//! a majority. All nodes that restarted are excluded, so a new acquire needs a majority of the
+//! others. Two majorities share a node, and that node still has the lock.
 //!
-//! **What it cannot know.** When so many nodes restarted within one longest lease that no majority is older (a rolling restart
-//! of all of them, a power cut), nobody who comes afterwards can tell that from a new group; who saw it happen waits. Nor can
-//! a single server be judged. Restarts in the first minutes of a group ([`apart`]) pass for its first start. What a node says
-//! about itself is believed: that it kept every write, which counts on first contact because nothing better is known, and
-//! since when it runs, which its wall clock tells.
+//! **Limits.** If so many nodes restarted within one maximum lease that no majority is older (a
+//! rolling restart of all nodes, a power failure), a console that starts afterwards cannot
+//! distinguish that from a new group; a console that observed it waits. A single server cannot be
+//! judged either. Restarts in the first minutes of a group ([`min_start_gap`]) count as its first
+//! start. What a node reports about itself is trusted: that it fsynced every write, which counts on
+//! first contact for lack of better information, and its uptime, which is based on its wall clock.
 
 use std::time::{Duration, Instant};
 
-/// What the group's configuration says about restarts.
+/// The group's settings for restarted nodes.
 #[derive(Clone, Copy, Debug)]
-pub struct Rules {
-    /// The longest lease that may be asked for.
-    pub longest_lease: Duration,
-    /// Whether a node that restarted waits for that long before it takes new locks.
+pub struct RestartPolicy {
+    /// The maximum lease that can be requested.
+    pub max_lease: Duration,
+    /// Whether a restarted node is excluded from new locks for that long.
     pub delayed_restart: bool,
 }
 
-/// For how long somebody may rely on a lock that a node loses now.
+/// How long a lock that a node loses now could still be held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outstanding {
-    /// At most: the longest lease that may be asked for.
-    pub longest_lease: Duration,
-    /// As far as the locks were observed.
-    pub left: Duration,
+pub struct OutstandingLease {
+    /// The upper bound: the maximum lease that can be requested.
+    pub max_lease: Duration,
+    /// The bound given by the observed locks.
+    pub remaining: Duration,
 }
 
-impl Outstanding {
-    /// Nothing was observed.
-    pub fn unobserved(longest_lease: Duration) -> Self {
+impl OutstandingLease {
+    /// The bound if no locks were observed.
+    pub fn unobserved(max_lease: Duration) -> Self {
         Self {
-            longest_lease,
-            left: longest_lease,
+            max_lease,
+            remaining: max_lease,
         }
     }
 }
 
-/// What is known of a node's past. Spans are measured with a clock that nobody sets.
+/// What is known about a node's restarts. Durations use a monotonic clock.
 #[derive(Clone, Copy, Debug)]
-pub struct Past {
-    /// When the last lock ends that it may have lost when it was seen to restart without all that it had.
+pub struct RestartState {
+    /// When the last lock expires that the node may have lost in an observed restart.
     lost_until: Option<Instant>,
-    first: First,
+    first_contact: FirstContact,
 }
 
-/// What it said when it was met for the first time. It stays: what came later, we saw.
+/// What the node reported at first contact. Later restarts are observed, so this does not change.
 #[derive(Clone, Copy, Debug)]
-enum First {
-    /// The first attempt to reach it has not ended.
-    Awaited,
-    /// It could not be reached, or did not tell.
+enum FirstContact {
+    /// The first connection attempt has not completed.
+    Pending,
+    /// The node was unreachable or did not report its uptime.
     Unknown,
-    /// It had been running for this long, at least.
+    /// The node had been up for at least this long.
     Ran {
-        so_long: Duration,
+        uptime: Duration,
         at: Instant,
-        kept_every_write: bool,
+        fsynced_every_write: bool,
     },
 }
 
-/// Whether a node ran before another one started.
+/// Whether a node was running before another one started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Before {
+enum RanBefore {
     Yes,
     No,
     Maybe,
 }
 
-/// What nodes that are still being tried for the first time count as.
+/// How nodes whose first connection attempt is pending are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Awaited {
+enum PendingAssumption {
     Unknown,
     RanBefore,
-    RanNot,
+    DidNotRunBefore,
 }
 
-/// By how much the starts of two nodes have to differ so that one of them ran before the other: a new group is not started
-/// in one moment, and nodes tell whole seconds.
-pub fn apart(longest_lease: Duration) -> Duration {
-    (longest_lease / 12).clamp(Duration::from_secs(2), Duration::from_mins(5))
+/// The minimum gap between the starts of two nodes for one to count as running before the other.
+/// The nodes of a new group do not start at one moment, and uptimes are in whole seconds.
+pub fn min_start_gap(max_lease: Duration) -> Duration {
+    (max_lease / 12).clamp(Duration::from_secs(2), Duration::from_mins(5))
 }
 
-impl Past {
-    /// By how much a node that counts whole seconds may say too much.
+impl RestartState {
+    /// By how much an uptime in whole seconds can be too high.
     const ROUNDING: Duration = Duration::from_secs(1);
 
-    /// Nothing is known yet.
+    /// The state before the first connection attempt has completed.
     pub fn unknown() -> Self {
         Self {
             lost_until: None,
-            first: First::Awaited,
+            first_contact: FirstContact::Pending,
         }
     }
 
-    /// The node could not be reached.
-    pub fn missed(&mut self) {
-        if matches!(self.first, First::Awaited) {
-            self.first = First::Unknown;
+    /// Records that the node is unreachable.
+    pub fn record_unreachable(&mut self) {
+        if matches!(self.first_contact, FirstContact::Pending) {
+            self.first_contact = FirstContact::Unknown;
         }
     }
 
-    /// The node said for how long it has been running, if it did, and whether it puts every write on its disk before it
-    /// answers.
-    pub fn met(&mut self, uptime: Option<Duration>, keeps_every_write: bool, at: Instant) {
-        match (self.first, uptime) {
-            (First::Ran { .. }, _) => {}
-            (First::Awaited | First::Unknown, None) => self.first = First::Unknown,
-            (First::Awaited | First::Unknown, Some(uptime)) => {
-                self.first = First::Ran {
-                    so_long: uptime.saturating_sub(Self::ROUNDING),
+    /// Records the reported uptime, if any, and whether the node fsyncs every write before it
+    /// replies.
+    pub fn record_first_contact(
+        &mut self,
+        uptime: Option<Duration>,
+        fsyncs_every_write: bool,
+        at: Instant,
+    ) {
+        match (self.first_contact, uptime) {
+            (FirstContact::Ran { .. }, _) => {}
+            (FirstContact::Pending | FirstContact::Unknown, None) => {
+                self.first_contact = FirstContact::Unknown
+            }
+            (FirstContact::Pending | FirstContact::Unknown, Some(uptime)) => {
+                self.first_contact = FirstContact::Ran {
+                    // Rounded down, so that the node never counts as older than it is.
+                    uptime: uptime.saturating_sub(Self::ROUNDING),
                     at,
-                    kept_every_write: keeps_every_write,
+                    fsynced_every_write: fsyncs_every_write,
                 };
             }
         }
     }
 
-    /// It restarted, and may not have kept all that it had: somebody may rely on a lock that it lost for so long.
-    pub fn forgot(&mut self, at: Instant, relied_on_for: Duration) {
-        // What it lost at an earlier restart may last longer.
-        self.lost_until = self.lost_until.max(at.checked_add(relied_on_for));
+    /// Records a restart with possible data loss. A lost lock could still be held for `lease_left`.
+    pub fn record_data_loss(&mut self, at: Instant, lease_left: Duration) {
+        // A lock lost in an earlier restart may expire later.
+        self.lost_until = self.lost_until.max(at.checked_add(lease_left));
     }
 
-    /// An operator says that it lost nothing, neither when it was seen to restart nor before it was met.
-    pub fn vouched_for(&mut self) {
+    /// Clears the hazard, because an operator stated that the node lost no data, neither in an
+    /// observed restart nor before first contact.
+    pub fn clear_hazard(&mut self) {
         self.lost_until = None;
-        if let First::Ran {
-            kept_every_write, ..
-        } = &mut self.first
+        if let FirstContact::Ran {
+            fsynced_every_write,
+            ..
+        } = &mut self.first_contact
         {
-            *kept_every_write = true;
+            // A node that lost nothing is treated like one that persisted every write.
+            *fsynced_every_write = true;
         }
     }
 
-    /// It had been running for so long when it was first met, long ago, and had kept every write or not.
-    pub fn ran(&mut self, so_long: Duration, kept_every_write: bool, at: Instant) {
-        self.first = First::Ran {
-            so_long,
+    /// Restores an earlier first contact: the uptime so far, and whether the node had kept every
+    /// write.
+    pub fn restore_first_contact(
+        &mut self,
+        uptime: Duration,
+        fsynced_every_write: bool,
+        at: Instant,
+    ) {
+        self.first_contact = FirstContact::Ran {
+            uptime,
             at,
-            kept_every_write,
+            fsynced_every_write,
         };
     }
 
-    /// For how long it has been running since the start before it was first met, and whether it had kept every write then.
-    pub fn running_for(&self, now: Instant) -> Option<(Duration, bool)> {
-        match self.first {
-            First::Ran {
-                so_long,
+    /// The uptime since the start that preceded first contact, and whether every write was kept
+    /// then.
+    pub fn uptime_at(&self, now: Instant) -> Option<(Duration, bool)> {
+        match self.first_contact {
+            FirstContact::Ran {
+                uptime,
                 at,
-                kept_every_write,
+                fsynced_every_write,
             } => Some((
-                so_long + now.saturating_duration_since(at),
-                kept_every_write,
+                uptime + now.saturating_duration_since(at),
+                fsynced_every_write,
             )),
-            First::Awaited | First::Unknown => None,
+            FirstContact::Pending | FirstContact::Unknown => None,
         }
     }
 
-    /// For how much longer somebody may rely on a lock that it was seen to forget.
-    pub fn seen(&self, now: Instant) -> Option<Duration> {
+    /// How much longer a lock that was lost in an observed restart could be held.
+    pub fn observed_hazard(&self, now: Instant) -> Option<Duration> {
         Some(self.lost_until?.saturating_duration_since(now))
     }
 
-    /// For how much longer somebody may rely on a lock that it forgot when it started, if it did.
-    fn young(&self, rules: Rules, now: Instant) -> Option<Duration> {
-        match self.first {
-            First::Ran {
-                so_long,
+    /// How much longer a lock that was lost before first contact could be held, if there was one.
+    fn young_node_hazard(&self, policy: RestartPolicy, now: Instant) -> Option<Duration> {
+        match self.first_contact {
+            FirstContact::Ran {
+                uptime,
                 at,
-                kept_every_write: false,
+                fsynced_every_write: false,
             } => {
-                let age = so_long + now.saturating_duration_since(at);
-                Some(rules.longest_lease.saturating_sub(age))
+                let age = uptime + now.saturating_duration_since(at);
+                Some(policy.max_lease.saturating_sub(age))
             }
-            First::Ran { .. } | First::Awaited | First::Unknown => None,
+            FirstContact::Ran { .. } | FirstContact::Pending | FirstContact::Unknown => None,
         }
     }
 
-    fn ran_before(&self, other: &Self, rules: Rules, now: Instant, awaited: Awaited) -> Before {
+    fn ran_before(
+        &self,
+        other: &Self,
+        policy: RestartPolicy,
+        now: Instant,
+        pending: PendingAssumption,
+    ) -> RanBefore {
         let age = |first| match first {
-            First::Ran { so_long, at, .. } => Some(so_long + now.saturating_duration_since(at)),
-            First::Awaited | First::Unknown => None,
+            FirstContact::Ran { uptime, at, .. } => {
+                Some(uptime + now.saturating_duration_since(at))
+            }
+            FirstContact::Pending | FirstContact::Unknown => None,
         };
-        match (self.first, awaited) {
-            (First::Awaited, Awaited::RanBefore) => Before::Yes,
-            (First::Awaited, Awaited::RanNot) => Before::No,
-            (First::Awaited, Awaited::Unknown) | (First::Unknown, _) => Before::Maybe,
+        match (self.first_contact, pending) {
+            (FirstContact::Pending, PendingAssumption::RanBefore) => RanBefore::Yes,
+            (FirstContact::Pending, PendingAssumption::DidNotRunBefore) => RanBefore::No,
+            (FirstContact::Pending, PendingAssumption::Unknown) | (FirstContact::Unknown, _) => {
+                RanBefore::Maybe
+            }
             (
-                First::Ran {
-                    kept_every_write, ..
+                FirstContact::Ran {
+                    fsynced_every_write,
+                    ..
                 },
                 _,
-            ) => match (age(self.first), age(other.first)) {
-                (Some(this), Some(other)) if this >= other + apart(rules.longest_lease) => {
-                    Before::Yes
+            ) => match (age(self.first_contact), age(other.first_contact)) {
+                (Some(this), Some(other)) if this >= other + min_start_gap(policy.max_lease) => {
+                    RanBefore::Yes
                 }
-                _ if kept_every_write => Before::Maybe,
-                _ => Before::No,
+                _ if fsynced_every_write => RanBefore::Maybe,
+                _ => RanBefore::No,
             },
         }
     }
 }
 
-/// For how much longer a lock may be forgotten on a node of a group whose owner still relies on it, if that may be.
-pub fn hazard(all: &[Past], place: usize, rules: Rules, now: Instant) -> Option<Duration> {
-    left(all, place, rules, now, Awaited::Unknown)
-}
-
-/// For how long a node is asked for no new locks, if it is not. As long as other nodes are being tried for the first time,
-/// the worst of them is assumed.
-pub fn abstains(all: &[Past], place: usize, rules: Rules, now: Instant) -> Option<Duration> {
-    left(all, place, rules, now, Awaited::RanBefore).filter(|_| rules.delayed_restart)
-}
-
-/// Whether that depends on nodes that are still being tried for the first time.
-pub fn is_open(all: &[Past], place: usize, rules: Rules, now: Instant) -> bool {
-    let is_left_out = |awaited| left(all, place, rules, now, awaited).is_some();
-    rules.delayed_restart && is_left_out(Awaited::RanBefore) != is_left_out(Awaited::RanNot)
-}
-
-fn left(
-    all: &[Past],
-    place: usize,
-    rules: Rules,
+/// How much longer a node may lack locks that are still held, or `None` if it does not.
+pub fn hazard(
+    all: &[RestartState],
+    index: usize,
+    policy: RestartPolicy,
     now: Instant,
-    awaited: Awaited,
 ) -> Option<Duration> {
-    let this = &all[place];
+    remaining_hazard(all, index, policy, now, PendingAssumption::Unknown)
+}
+
+/// How long a node is excluded from new locks, or `None` if it is not. While other nodes' first
+/// attempts are pending, the worst case is assumed.
+pub fn exclusion(
+    all: &[RestartState],
+    index: usize,
+    policy: RestartPolicy,
+    now: Instant,
+) -> Option<Duration> {
+    remaining_hazard(all, index, policy, now, PendingAssumption::RanBefore)
+        .filter(|_| policy.delayed_restart)
+}
+
+/// Whether the exclusion depends on nodes whose first attempt is pending.
+pub fn depends_on_pending_nodes(
+    all: &[RestartState],
+    index: usize,
+    policy: RestartPolicy,
+    now: Instant,
+) -> bool {
+    let is_excluded = |pending| remaining_hazard(all, index, policy, now, pending).is_some();
+    policy.delayed_restart
+        && is_excluded(PendingAssumption::RanBefore)
+            != is_excluded(PendingAssumption::DidNotRunBefore)
+}
+
+fn remaining_hazard(
+    all: &[RestartState],
+    index: usize,
+    policy: RestartPolicy,
+    now: Instant,
+    pending: PendingAssumption,
+) -> Option<Duration> {
+    let this = &all[index];
     let young = this
-        .young(rules, now)
-        .filter(|_| rules.delayed_restart && was_in_use(all, place, rules, now, awaited));
-    let left = this.seen(now).max(young)?;
+        .young_node_hazard(policy, now)
+        .filter(|_| policy.delayed_restart && was_in_use(all, index, policy, now, pending));
+    let left = this.observed_hazard(now).max(young)?;
     (!left.is_zero()).then_some(left)
 }
 
-/// Whether the group was in use, as far as can be told, before a node of it started.
-fn was_in_use(all: &[Past], place: usize, rules: Rules, now: Instant, awaited: Awaited) -> bool {
-    let ran_before = |wanted: Before| {
-        let others = all.iter().enumerate().filter(|(other, _)| *other != place);
+/// Whether the group was in use before this node started, as far as known.
+fn was_in_use(
+    all: &[RestartState],
+    index: usize,
+    policy: RestartPolicy,
+    now: Instant,
+    pending: PendingAssumption,
+) -> bool {
+    let ran_before = |expected: RanBefore| {
+        let others = all.iter().enumerate().filter(|(other, _)| *other != index);
         others
-            .filter(|(_, past)| past.ran_before(&all[place], rules, now, awaited) == wanted)
+            .filter(|(_, state)| state.ran_before(&all[index], policy, now, pending) == expected)
             .count()
     };
-    let (did, may_have) = (ran_before(Before::Yes), ran_before(Before::Maybe));
-    did > 0 && did + may_have >= crate::domain::quorum::majority(all.len())
+    let (yes, maybe) = (ran_before(RanBefore::Yes), ran_before(RanBefore::Maybe));
+    yes > 0 && yes + maybe >= crate::domain::quorum::majority(all.len())
 }
 
 #[cfg(test)]
-#[path = "restart_tests.rs"]
 mod tests;

@@ -1,34 +1,39 @@
-//! Redisson's semaphores that somebody waits for: a semaphore is a number like any other, but whoever waits for a permit listens
-//! to a channel with its name.
+//! Finds Redisson semaphores with waiters. A semaphore is a plain number and cannot be recognised,
+//! but a waiter subscribes to a channel with the semaphore's name.
 
 use redis::{RedisResult, Value};
 
-use super::line::Line;
+use super::connection::Connection;
 use super::node::Node;
 use crate::domain::LockKey;
 use crate::server::formats;
 
-/// More are not looked for: a server with so many channels is asked about something else.
-const MOST: usize = 200;
+/// The maximum number of semaphores. A server with more such channels is not used for locks only.
+const MAX_SEMAPHORES: usize = 200;
 
-/// The semaphores that somebody waits for; none where the node does not answer, or may not be asked.
-pub async fn awaited(node: &Node) -> Vec<LockKey> {
-    let ask = |mut line: Line| async move {
-        let mut questions = redis::pipe();
-        questions.ignore_errors();
+/// The semaphores with waiters; empty if the node does not reply or the command is not permitted.
+pub async fn semaphores_with_waiters(node: &Node) -> Vec<LockKey> {
+    let find_channels = |mut connection: Connection| async move {
+        let mut pipeline = redis::pipe();
+        pipeline.ignore_errors();
+        // In a cluster, Redisson subscribes to shard channels. Servers before 7.0 reject
+        // SHARDCHANNELS, which is ignored.
         for channels in ["CHANNELS", "SHARDCHANNELS"] {
-            questions.cmd("PUBSUB").arg(channels).arg("redisson_sc:*");
+            pipeline.cmd("PUBSUB").arg(channels).arg("redisson_sc:*");
         }
-        let answers: Vec<RedisResult<Value>> = questions.query_async(&mut line.connection).await?;
-        Ok(answers)
+        let replies: Vec<RedisResult<Value>> =
+            pipeline.query_async(&mut connection.transport).await?;
+        Ok(replies)
     };
-    let answers = node.observe(node.command_timeout(), ask).await;
-    let channels = answers.into_iter().flatten().flatten();
+    let replies = node
+        .call_inspection(node.command_timeout(), find_channels)
+        .await;
+    let channels = replies.into_iter().flatten().flatten();
     let channels = channels
         .filter_map(|channels| redis::from_redis_value::<Vec<Vec<u8>>>(channels).ok())
         .flatten();
     channels
-        .filter_map(|channel| formats::semaphore_of(&channel))
-        .take(MOST)
+        .filter_map(|channel| formats::semaphore_for_channel(&channel))
+        .take(MAX_SEMAPHORES)
         .collect()
 }

@@ -1,6 +1,8 @@
-//! Follows a primary that sentinels choose: all of them are asked every second, and more often while it is away.
+//! Tracks the primary that sentinels elect. All sentinels are polled every second, and more often
+//! while the primary is down.
 //!
-//! What most of the configured ones say is believed: a single one that lies could have locks and credentials sent anywhere.
+//! An address is accepted only if a majority of the configured sentinels reports it: a single
+//! compromised one could redirect locks and credentials.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,103 +13,140 @@ use redis::aio::MultiplexedConnection;
 use redis::{ProtocolVersion, PushInfo, RedisResult};
 use tokio::time::sleep;
 
-use super::line::{self, within};
-use super::node::{Common, Node, Seats};
-use super::trouble::Trouble;
-use super::watch::Watch;
+use super::connection::{self, with_timeout};
+use super::node::{GroupContext, Node, NodeList};
+use super::node_error::NodeError;
+use super::sentinel_view::SentinelView;
 use crate::domain::NodeState;
+use crate::domain::reason::{Reason, SentinelFailure};
 use crate::server::config::NodeConfig;
 
-/// How often sentinels are asked while all is well, and while the primary is away.
-const EVERY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_millis(200));
+/// The poll interval while the primary is up, and while it is down.
+const POLL_INTERVALS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_millis(200));
 
-/// Has the nodes of a group follow what its sentinels tell.
-pub(super) fn follow(common: &Common, nodes: &Seats) {
+/// Starts tasks that update the addresses of a group's nodes from its sentinels.
+pub(super) fn follow(common: &GroupContext, nodes: &NodeList) {
     for node in nodes.iter() {
         let sentinels = common.group.sentinels.iter().cloned();
-        let following = Following {
+        let follower = SentinelFollower {
             sentinels: sentinels.map(Sentinel::new).collect(),
-            // Behind sentinels the host of a node is the name that they have for the primary.
-            primary: node.reach.host().unwrap_or_default(),
+            // With Sentinel, the host in a node's URL is the name of the primary.
+            primary: node.endpoint.host().unwrap_or_default(),
             node: Arc::clone(node),
         };
         let stop = common.stop.clone();
         tokio::spawn(async move {
-            stop.run_until_cancelled(following.go_on()).await;
+            stop.run_until_cancelled(follower.run()).await;
         });
     }
 }
 
-struct Following {
+struct SentinelFollower {
     sentinels: Vec<Sentinel>,
     primary: String,
     node: Arc<Node>,
 }
 
-/// One sentinel, and the connection to it while there is one.
+/// A sentinel, and the open connection to it, if any.
 struct Sentinel {
     config: NodeConfig,
     connection: Option<MultiplexedConnection>,
 }
 
-/// Where a sentinel says that the primary is.
+/// A sentinel's view of the primary.
 #[derive(Debug, PartialEq, Eq)]
-struct Told {
+struct SentinelReply {
     /// The sentinel's address.
     sentinel: String,
     host: String,
     port: u16,
-    /// Nothing where that may not be asked.
-    watch: Option<Watch>,
+    /// `None` if `SENTINEL MASTER` is not permitted.
+    view: Option<SentinelView>,
 }
 
-impl Following {
-    async fn go_on(mut self) {
+impl SentinelFollower {
+    async fn run(mut self) {
         loop {
-            self.ask().await;
+            self.poll().await;
             let is_up = self.node.state() == NodeState::Up;
-            sleep(if is_up { EVERY.0 } else { EVERY.1 }).await;
+            sleep(if is_up {
+                POLL_INTERVALS.0
+            } else {
+                POLL_INTERVALS.1
+            })
+            .await;
         }
     }
 
-    async fn ask(&mut self) {
+    async fn poll(&mut self) {
         let (primary, node) = (&self.primary, &self.node);
-        let asking = self
+        let polling = self
             .sentinels
             .iter_mut()
-            .map(|sentinel| sentinel.ask(primary, node));
-        let mut told = join_all(asking).await;
-        let heard = told.iter_mut().flatten();
+            .map(|sentinel| sentinel.poll(primary, node));
+        let mut replies = join_all(polling).await;
+        let reachable = replies.iter_mut().flatten();
         self.node
-            .is_watched(heard.filter_map(|told| told.watch.take()).collect());
-        let needed = self.sentinels.len() / 2 + 1;
-        let addresses = told.iter().flatten().map(|told| (&*told.host, told.port));
-        if let Some((host, port)) = agreed(addresses, needed) {
-            self.node.is_at(host, port);
+            .record_sentinel_views(reachable.filter_map(|reply| reply.view.take()).collect());
+        let (total, required) = (self.sentinels.len(), self.sentinels.len() / 2 + 1);
+        let addresses: Vec<(&str, u16)> = replies
+            .iter()
+            .flatten()
+            .map(|reply| (&*reply.host, reply.port))
+            .collect();
+        if let Some((host, port)) = majority_address(&addresses, required) {
+            self.node.set_address(host, port);
             return;
         }
-        let said = told.iter().map(|told| match told {
-            Ok(told) => format!("{} says {}:{}", told.sentinel, told.host, told.port),
-            Err(why) => why.clone(),
-        });
-        let said = said.collect::<Vec<_>>().join("; ");
-        let why = if told.iter().any(Result::is_ok) {
-            format!(
-                "fewer than {needed} of the {} sentinels agree where the primary \"{primary}\" is: {said}",
-                self.sentinels.len()
-            )
+        let agreeing = most_frequent_count(&addresses);
+        let primary = primary.clone();
+        let sentinels = replies.into_iter().map(describe_reply).collect();
+        let reason = if agreeing > 0 {
+            Reason::SentinelsDisagree {
+                primary,
+                agreeing,
+                total,
+                required,
+                sentinels,
+            }
         } else {
-            format!("no sentinel tells where the primary \"{primary}\" is: {said}")
+            Reason::SentinelsSilent { primary, sentinels }
         };
-        self.node.reach.is_not_known(why);
+        self.node.endpoint.mark_unresolved(reason);
     }
 }
 
-/// The address that so many name.
-fn agreed<T: Copy + PartialEq>(named: impl Iterator<Item = T>, needed: usize) -> Option<T> {
-    let named: Vec<T> = named.collect();
-    let count = |one: &T| named.iter().filter(|other| *other == one).count();
-    named.iter().find(|one| count(one) >= needed).copied()
+fn describe_reply(reply: Result<SentinelReply, SentinelFailure>) -> SentinelFailure {
+    reply.map_or_else(
+        |failure| failure,
+        |SentinelReply {
+             sentinel,
+             host,
+             port,
+             ..
+         }| SentinelFailure {
+            address: sentinel,
+            reply: Box::new(Reason::ReportedPrimary {
+                primary: format!("{host}:{port}"),
+            }),
+        },
+    )
+}
+
+/// The address that at least `needed` sentinels report.
+fn majority_address<T: Copy + PartialEq>(addresses: &[T], needed: usize) -> Option<T> {
+    let mut all = addresses.iter().copied();
+    all.find(|one| count_equal(addresses, one) >= needed)
+}
+
+/// How many sentinels report the address that most of them report.
+fn most_frequent_count<T: PartialEq>(addresses: &[T]) -> usize {
+    let counts = addresses.iter().map(|one| count_equal(addresses, one));
+    counts.max().unwrap_or(0)
+}
+
+fn count_equal<T: PartialEq>(addresses: &[T], one: &T) -> usize {
+    addresses.iter().filter(|other| *other == one).count()
 }
 
 impl Sentinel {
@@ -118,41 +157,49 @@ impl Sentinel {
         }
     }
 
-    async fn ask(&mut self, primary: &str, node: &Node) -> Result<Told, String> {
-        let asking = self.ask_once(primary, node.connect_timeout);
-        let told = asking.await;
-        told.map_err(|trouble| {
-            // Whatever it was, the next time begins anew.
+    async fn poll(&mut self, primary: &str, node: &Node) -> Result<SentinelReply, SentinelFailure> {
+        let polling = self.poll_once(primary, node.connect_timeout);
+        let reply = polling.await;
+        reply.map_err(|error| {
+            // After any error, the next poll reconnects.
             self.connection = None;
-            format!("{} {}", self.config.url.address(), trouble.reason)
+            SentinelFailure {
+                address: self.config.url.address(),
+                reply: Box::new(error.reason),
+            }
         })
     }
 
-    async fn ask_once(&mut self, primary: &str, limit: Duration) -> Result<Told, Trouble> {
+    async fn poll_once(
+        &mut self,
+        primary: &str,
+        limit: Duration,
+    ) -> Result<SentinelReply, NodeError> {
         let connection = match &mut self.connection {
             Some(connection) => connection,
             None => {
                 let opening = open(&self.config);
-                self.connection.insert(within(limit, opening).await??)
+                self.connection.insert(with_timeout(limit, opening).await??)
             }
         };
-        // What it tells about the primary is the old one's until all replicas follow the new one, which may take minutes; the
-        // address is the new one's as soon as that takes writes.
-        let mut questions = redis::pipe();
-        questions.ignore_errors();
-        for what in ["GET-MASTER-ADDR-BY-NAME", "MASTER"] {
-            questions.cmd("SENTINEL").arg(what).arg(primary);
+        // SENTINEL MASTER describes the old primary until all replicas follow the new one, which
+        // can take minutes. GET-MASTER-ADDR-BY-NAME returns the new address as soon as that server
+        // accepts writes.
+        let mut pipeline = redis::pipe();
+        pipeline.ignore_errors();
+        for subcommand in ["GET-MASTER-ADDR-BY-NAME", "MASTER"] {
+            pipeline.cmd("SENTINEL").arg(subcommand).arg(primary);
         }
-        let asking = questions.query_async(connection);
-        let (address, about): (RedisResult<Option<(String, u16)>>, RedisResult<About>) =
-            within(limit, asking)
+        let polling = pipeline.query_async(connection);
+        let (address, info): (RedisResult<Option<(String, u16)>>, RedisResult<PrimaryInfo>) =
+            with_timeout(limit, polling)
                 .await?
-                .map_err(|error| Trouble::of(&error))?;
-        let address = address.map_err(|error| Trouble::of(&error))?;
-        let (host, port) = address.ok_or_else(|| Trouble::down("knows no such primary"))?;
-        let about = about.unwrap_or_default();
-        Ok(Told {
-            watch: watch(&self.config.url.address(), &about),
+                .map_err(|error| NodeError::from_redis(&error))?;
+        let address = address.map_err(|error| NodeError::from_redis(&error))?;
+        let (host, port) = address.ok_or_else(|| NodeError::down(Reason::UnknownPrimary))?;
+        let info = info.unwrap_or_default();
+        Ok(SentinelReply {
+            view: parse_view(&self.config.url.address(), &info),
             sentinel: self.config.url.address(),
             host,
             port,
@@ -160,29 +207,30 @@ impl Sentinel {
     }
 }
 
-/// What a sentinel tells about a primary, by the names that it has for it.
-type About = HashMap<String, String>;
+/// The fields of `SENTINEL MASTER`.
+type PrimaryInfo = HashMap<String, String>;
 
-async fn open(config: &NodeConfig) -> Result<MultiplexedConnection, Trouble> {
+async fn open(config: &NodeConfig) -> Result<MultiplexedConnection, NodeError> {
     let config = config.clone();
-    let reading = tokio::task::spawn_blocking(move || config.connection());
+    let reading = tokio::task::spawn_blocking(move || config.connection_info());
     let info = reading
         .await
-        .map_err(|why| Trouble::down(why.to_string()))?
-        .map_err(Trouble::down)?;
-    let deaf = None::<fn(PushInfo)>;
-    line::connect(&info, ProtocolVersion::RESP2, deaf)
+        .map_err(|error| NodeError::down(Reason::text(error.to_string())))?
+        .map_err(|text| NodeError::down(Reason::UnusableCredentials { text }))?;
+    let no_push = None::<fn(PushInfo)>;
+    // Sentinels need no push messages, and RESP2 works with every version.
+    connection::connect(&info, ProtocolVersion::RESP2, no_push)
         .await
-        .map_err(|error| Trouble::of(&error))
+        .map_err(|error| NodeError::from_redis(&error))
 }
 
-/// How it watches; nothing where that may not be asked.
-fn watch(sentinel: &str, about: &About) -> Option<Watch> {
-    let number = |name| about.get(name)?.parse::<u32>().ok();
-    Some(Watch {
+/// Parses how the sentinel monitors the primary; `None` if that is not permitted.
+fn parse_view(sentinel: &str, info: &PrimaryInfo) -> Option<SentinelView> {
+    let number = |name| info.get(name)?.parse::<u32>().ok();
+    Some(SentinelView {
         sentinel: sentinel.to_owned(),
         quorum: number("quorum")?,
-        others: number("num-other-sentinels")?,
+        other_sentinels: number("num-other-sentinels")?,
         down_after: Duration::from_millis(number("down-after-milliseconds")?.into()),
     })
 }
@@ -192,8 +240,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_that_most_sentinels_name_is_believed() {
-        for (named, needed, expected) in [
+    fn an_address_is_accepted_if_a_majority_of_sentinels_reports_it() {
+        for (addresses, needed, expected) in [
             (&["a", "a", "b"][..], 2, Some("a")),
             (&["b", "a", "a"], 2, Some("a")),
             (&["a", "b"], 2, None),
@@ -202,7 +250,11 @@ mod tests {
             (&["a", "a", "b", "b"], 3, None),
             (&[], 1, None),
         ] {
-            assert_eq!(agreed(named.iter().copied(), needed), expected, "{named:?}");
+            assert_eq!(
+                majority_address(addresses, needed),
+                expected,
+                "{addresses:?}"
+            );
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Keeps a node's connections up: connects, checks, and connects again, for ever.
+//! Supervises a node's connections: connects, runs health checks, and reconnects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,156 +6,178 @@ use std::time::Duration;
 use redis::{ConnectionInfo, RedisResult};
 use tokio::time::timeout;
 
-use super::health::Vitals;
-use super::line::{Line, Purpose, within};
-use super::node::{Access, Node};
-use super::trouble::Trouble;
-use crate::domain::Role;
+use super::connection::{Connection, Purpose, with_timeout};
+use super::health::HealthCheck;
+use super::node::{ConnectionState, Node};
+use super::node_error::NodeError;
+use crate::domain::ReplicationRole;
+use crate::domain::reason::Reason;
 
-/// How often a node's health is checked.
-const CHECK_EVERY: Duration = Duration::from_secs(1);
+/// The interval between health checks.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How many checks until it is asked again what it says about itself.
+/// How many checks pass until `INFO` is read again.
 const CHECKS_PER_INFO: u32 = 5;
 
-/// The first and the longest pause before connecting again: what is shown of a node is right within two seconds of its
-/// coming back, and an attempt may just have begun before that.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(500));
+/// The first and the maximum delay before reconnecting. The displayed state must be correct within
+/// two seconds after a node is back, and an attempt may have started just before that.
+const RECONNECT_DELAYS: (Duration, Duration) =
+    (Duration::from_millis(100), Duration::from_millis(500));
 
 impl Node {
-    /// Connects, checks, and connects again, for ever.
+    /// Supervises the node forever.
     pub(super) async fn supervise(&self) {
-        let mut pause = PAUSES.0;
+        let mut delay = RECONNECT_DELAYS.0;
         loop {
-            let trouble = match self.open().await {
+            let error = match self.open().await {
                 Ok(()) => {
-                    pause = PAUSES.0;
-                    self.watch_over().await
+                    delay = RECONNECT_DELAYS.0;
+                    self.run_checks().await
                 }
-                Err(trouble) => trouble,
+                Err(error) => error,
             };
-            tracing::debug!(node.name = %self.name, reason = %trouble.reason, "the node cannot be used");
-            self.shut(trouble);
-            // Jitter, so that the consoles of a large site do not come back in step.
-            tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..1.0))).await;
-            pause = (pause * 2).min(PAUSES.1);
+            tracing::debug!(node.name = %self.name, reason = %error.reason, "node is unusable");
+            self.close(error);
+            // Jitter, so that many consoles do not reconnect at the same moment.
+            tokio::time::sleep(delay.mul_f64(rand::random_range(0.5..1.0))).await;
+            delay = (delay * 2).min(RECONNECT_DELAYS.1);
         }
     }
 
-    async fn open(&self) -> Result<(), Trouble> {
-        // Where that is never known, the next line says why.
-        let _in_vain = timeout(self.connect_timeout, self.reach.is_known()).await;
-        let info = self.reach.info().await?;
-        let observing = Line::open(&info, Purpose::Observing, Arc::clone(&self.kick));
-        let both = async { tokio::try_join!(observing, self.open_acting(info.clone())) };
-        let (mut observing, acting) = within(self.connect_timeout, both)
+    async fn open(&self) -> Result<(), NodeError> {
+        // If the address stays unknown, the next line returns the reason.
+        let _resolved_or_timeout =
+            timeout(self.connect_timeout, self.endpoint.wait_until_resolved()).await;
+        let info = self.endpoint.connection_info().await?;
+        let inspection = Connection::open(
+            &info,
+            Purpose::Inspection,
+            Arc::clone(&self.wake_supervisor),
+        );
+        let connecting_both =
+            async { tokio::try_join!(inspection, self.open_locking(info.clone())) };
+        let (mut inspection, locking) = with_timeout(self.connect_timeout, connecting_both)
             .await?
-            .map_err(|error| Trouble::of(&error))?;
-        let vitals = self.check(&mut observing, true).await?;
-        self.heard(vitals);
-        let reading = self.open_reading().await;
-        self.memory().forget_everything();
-        self.access.send_replace(Access::Open {
-            observing,
-            acting: Some(acting),
-            reading: reading.map(Box::new),
+            .map_err(|error| NodeError::from_redis(&error))?;
+        let health_check = self.check(&mut inspection, true).await?;
+        self.record_check(health_check);
+        let replica = self.open_replica().await;
+        // The node may be a different server, or may have lost its data while it was away.
+        self.value_cache().clear();
+        self.connection_state.send_replace(ConnectionState::Open {
+            inspection,
+            locking: Some(locking),
+            replica: replica.map(Box::new),
         });
         Ok(())
     }
 
-    /// Asks how the node is, and whether it is what its group takes it for.
-    async fn check(&self, line: &mut Line, thoroughly: bool) -> Result<Vitals, Trouble> {
-        let checking = line.check(&self.clock, thoroughly);
-        let vitals = within(self.command_timeout, checking).await??;
-        let Some(facts) = &vitals.facts else {
-            return Ok(vitals);
+    /// Checks the node's health, and that it is of the kind that its group expects.
+    async fn check(
+        &self,
+        connection: &mut Connection,
+        thoroughly: bool,
+    ) -> Result<HealthCheck, NodeError> {
+        let check = connection.check(&self.clock, thoroughly);
+        let health_check = with_timeout(self.command_timeout, check).await??;
+        let Some(server_info) = &health_check.server_info else {
+            return Ok(health_check);
         };
         match self.cluster.is_some() {
-            false if facts.is_cluster_node => Err(Trouble::cluster_node()),
-            true if !facts.is_cluster_node => Err(Trouble::no_cluster_node()),
-            _ if self.reach.follows_sentinels() && facts.role == Some(Role::Replica) => {
-                Err(Trouble::down(
-                    "the sentinels name it as the primary, and it is a replica: the failover has not ended",
-                ))
+            false if server_info.is_cluster_node => Err(NodeError::unexpected_cluster_node()),
+            true if !server_info.is_cluster_node => Err(NodeError::not_a_cluster_node()),
+            // A replica rejects writes, so it cannot be used for locks yet.
+            _ if self.endpoint.follows_sentinels()
+                && server_info.role == Some(ReplicationRole::Replica) =>
+            {
+                Err(NodeError::down(Reason::FailoverInProgress))
             }
-            _ => Ok(vitals),
+            _ => Ok(health_check),
         }
     }
 
-    /// Checks the health again and again until something is wrong.
-    async fn watch_over(&self) -> Trouble {
+    /// Runs health checks until one fails.
+    async fn run_checks(&self) -> NodeError {
         let mut round = 0u32;
         loop {
             round = round.wrapping_add(1);
-            let _either_way_look = timeout(CHECK_EVERY, self.kick.notified()).await;
-            let (mut observing, acting) = match &*self.access.borrow() {
-                Access::Open {
-                    observing, acting, ..
-                } => (observing.clone(), acting.clone()),
-                Access::Shut(trouble) => return trouble.clone(),
-                Access::Starting => continue,
+            let _woken_or_timeout = timeout(CHECK_INTERVAL, self.wake_supervisor.notified()).await;
+            let (mut inspection, locking) = match &*self.connection_state.borrow() {
+                ConnectionState::Open {
+                    inspection,
+                    locking,
+                    ..
+                } => (inspection.clone(), locking.clone()),
+                ConnectionState::Closed(error) => return error.clone(),
+                ConnectionState::Connecting => continue,
             };
+            // INFO costs the server more than PING and TIME.
             let thoroughly = round.is_multiple_of(CHECKS_PER_INFO);
-            let checking = self.check(&mut observing, thoroughly);
-            let (checked, acting_works) = tokio::join!(checking, self.acting_works(acting));
-            match checked {
-                Ok(vitals) => self.hear(vitals),
-                Err(trouble) => return trouble,
+            let check = self.check(&mut inspection, thoroughly);
+            let (result, check_locking_connection) =
+                tokio::join!(check, self.check_locking_connection(locking));
+            match result {
+                Ok(health_check) => self.apply_check(health_check),
+                Err(error) => return error,
             }
-            if !acting_works && let Err(trouble) = self.reopen_acting().await {
-                return trouble;
+            if !check_locking_connection && let Err(error) = self.reopen_locking().await {
+                return error;
             }
-            self.keep_reading().await;
+            self.maintain_replica().await;
         }
     }
 
-    /// Whether there is an acting connection, and something still comes over it where a reply was missed. One over which
-    /// nothing comes is dropped: it never gets over that.
-    async fn acting_works(&self, acting: Option<Line>) -> bool {
-        let Some(mut line) = acting else {
+    /// Whether the locking connection works. If a check was requested and no reply arrives, the
+    /// connection is dropped: it does not recover.
+    async fn check_locking_connection(&self, locking: Option<Connection>) -> bool {
+        let Some(mut connection) = locking else {
             return false;
         };
-        let works = !line.is_suspected() || line.ping(self.command_timeout).await;
+        let works = !connection.needs_check() || connection.ping(self.command_timeout).await;
         if !works {
-            self.drop_acting(line.number);
+            self.drop_locking_connection(connection.id);
         }
         works
     }
 
-    fn hear(&self, vitals: Vitals) {
-        let is_another = self.health().is_another(&vitals);
-        self.heard(vitals);
-        if is_another {
-            self.feed().has_a_gap(self.clock.steady());
+    fn apply_check(&self, health_check: HealthCheck) {
+        let is_other_server = self.health().is_other_server(&health_check);
+        self.record_check(health_check);
+        if is_other_server {
+            self.feed().record_gap(self.clock.monotonic());
         }
     }
 
-    async fn open_acting(&self, info: ConnectionInfo) -> RedisResult<Line> {
-        Line::open(&info, Purpose::Acting, Arc::clone(&self.kick)).await
+    async fn open_locking(&self, info: ConnectionInfo) -> RedisResult<Connection> {
+        Connection::open(&info, Purpose::Locking, Arc::clone(&self.wake_supervisor)).await
     }
 
-    async fn reopen_acting(&self) -> Result<(), Trouble> {
-        let info = self.reach.info().await?;
-        let mut line = within(self.connect_timeout, self.open_acting(info))
+    async fn reopen_locking(&self) -> Result<(), NodeError> {
+        let info = self.endpoint.connection_info().await?;
+        let mut connection = with_timeout(self.connect_timeout, self.open_locking(info))
             .await?
-            .map_err(|error| Trouble::of(&error))?;
-        // The server may have restarted since the last check: that has to be known before it is asked for a lock.
-        let vitals = self.check(&mut line, true).await?;
-        self.heard(vitals);
-        self.put_in(|acting, _| *acting = Some(line));
+            .map_err(|error| NodeError::from_redis(&error))?;
+        // The server may have restarted since the last check. That must be detected before it is
+        // used for a lock.
+        let health_check = self.check(&mut connection, true).await?;
+        self.record_check(health_check);
+        self.update_connections(|locking, _| *locking = Some(connection));
         Ok(())
     }
 
-    /// Puts a connection back into its place, if the node can be called still.
-    pub(super) fn put_in(&self, put: impl FnOnce(&mut Option<Line>, &mut Option<Box<Line>>)) {
-        self.access.send_if_modified(|access| match access {
-            Access::Open {
-                acting, reading, ..
+    /// Updates the connections, if the node can still be called.
+    pub(super) fn update_connections(
+        &self,
+        update: impl FnOnce(&mut Option<Connection>, &mut Option<Box<Connection>>),
+    ) {
+        self.connection_state.send_if_modified(|state| match state {
+            ConnectionState::Open {
+                locking, replica, ..
             } => {
-                put(acting, reading);
+                update(locking, replica);
                 true
             }
-            Access::Starting | Access::Shut(_) => false,
+            ConnectionState::Connecting | ConnectionState::Closed(_) => false,
         });
     }
 }

@@ -1,73 +1,76 @@
-//! Reads values, but never a large one: of a string the first bytes, of everything else only what is known to be small.
+//! Reads values, but never large ones: the first bytes of a string, and other types only if they
+//! are known to be small.
 
 use redis::{RedisError, RedisResult};
 
-use super::lock_node::Connection;
-use super::memory::Reading;
-use super::trip::{Questions, Trip};
+use super::batch::{Batch, Replies};
+use super::lock_node::RedisTransport;
+use super::value_cache::ReadMetadata;
 use crate::domain::LockKey;
 use crate::server::clock::Clock;
-use crate::server::sighting::{LONGEST_VALUE, Sighting, Ttl, Value};
+use crate::server::key_state::{KeyState, MAX_STRING_BYTES, RedisValue, Ttl};
 
-/// What has more fields, members or elements than this is no lock.
-const MOST_MEMBERS: u64 = 64;
+/// A key with more fields, members or elements than this is not a lock.
+const MAX_MEMBERS: u64 = 64;
 
-/// What needs more memory than this is no lock.
-const MOST_MEMORY: u64 = 16 * 1024;
+/// A key that uses more memory than this is not a lock.
+const MAX_MEMORY_BYTES: u64 = 16 * 1024;
 
-/// Where the memory may not be asked for, so many members are read.
-const MOST_UNMEASURED: u64 = 8;
+/// The maximum number of members that are read if MEMORY USAGE is not permitted.
+const MAX_MEMBERS_UNMEASURED: u64 = 8;
 
-/// What became of one key in a look.
+/// The result of reading one key.
 #[derive(Clone, Debug)]
-pub enum Found {
-    /// It is not there, or not any more.
-    Gone,
-    /// It became another type between two questions, or is yet to be read.
+pub enum ReadResult {
+    /// The key does not exist, or no longer.
+    Missing,
+    /// The key changed its type between two requests, or has not been read yet.
     Changed,
-    /// The node does not let us see it.
-    Refused(RedisError),
-    /// It is there.
-    Seen {
-        /// What it holds.
-        value: Value,
-        /// Type, TTL and when.
-        reading: Reading,
+    /// The node rejected the command.
+    Rejected(RedisError),
+    /// The key exists.
+    Present {
+        /// The key's value.
+        value: RedisValue,
+        /// Type, TTL and time of the read.
+        metadata: ReadMetadata,
     },
 }
 
-impl Found {
-    /// The sighting, if there is one.
-    pub fn into_sighting(self, key: &LockKey) -> Option<Sighting> {
+impl ReadResult {
+    /// The key's state, if it exists.
+    pub fn into_key_state(self, key: &LockKey) -> Option<KeyState> {
         match self {
-            Self::Seen { value, reading } => Some(Sighting::alone(
+            Self::Present { value, metadata } => Some(KeyState::without_companions(
                 key.clone(),
                 value,
-                reading.ttl,
-                reading.at.wall,
+                metadata.ttl,
+                metadata.read_at.wall,
             )),
-            Self::Gone | Self::Changed | Self::Refused(_) => None,
+            Self::Missing | Self::Changed | Self::Rejected(_) => None,
         }
     }
 }
 
-/// What is made of several parts, and how each kind is asked about.
+/// The collection types, and the commands that read them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Collection {
     Hash,
     Set,
     SortedSet,
     List,
 }
 
-impl Kind {
+impl Collection {
     const ALL: [Self; 4] = [Self::Hash, Self::Set, Self::SortedSet, Self::List];
 
-    fn of(type_name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == type_name)
+    pub(super) fn of(type_name: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|collection| collection.name() == type_name)
     }
 
-    /// As `TYPE` names it.
+    /// The name that `TYPE` returns.
     fn name(self) -> &'static str {
         match self {
             Self::Hash => "hash",
@@ -77,7 +80,7 @@ impl Kind {
         }
     }
 
-    fn count(self) -> &'static str {
+    fn count_command(self) -> &'static str {
         match self {
             Self::Hash => "HLEN",
             Self::Set => "SCARD",
@@ -86,161 +89,194 @@ impl Kind {
         }
     }
 
-    fn ask(self, questions: &mut Questions, key: &LockKey) {
+    fn add(self, batch: &mut Batch, key: &LockKey) {
         match self {
-            Self::Hash => questions.ask(&["HGETALL"], key),
-            Self::Set => questions.ask(&["SMEMBERS"], key),
+            Self::Hash => batch.add(&["HGETALL"], key),
+            Self::Set => batch.add(&["SMEMBERS"], key),
             Self::SortedSet => {
-                questions.ask(&["ZRANGE"], key);
-                questions.with(&["0", "-1", "WITHSCORES"]);
+                batch.add(&["ZRANGE"], key);
+                batch.args(&["0", "-1", "WITHSCORES"]);
             }
             Self::List => {
-                questions.ask(&["LRANGE"], key);
-                questions.with(&["0", "-1"]);
+                batch.add(&["LRANGE"], key);
+                batch.args(&["0", "-1"]);
             }
         }
     }
 
-    fn answer(self, trip: &mut Trip) -> RedisResult<RedisResult<Value>> {
+    /// Reads one field, member or element, at a cost that does not depend on the size.
+    pub(super) fn add_sample(self, batch: &mut Batch, key: &LockKey) {
+        match self {
+            Self::Hash => batch.add(&["HRANDFIELD"], key),
+            Self::Set => batch.add(&["SRANDMEMBER"], key),
+            Self::SortedSet => {
+                batch.add(&["ZRANGE"], key);
+                batch.args(&["0", "0"]);
+            }
+            Self::List => {
+                batch.add(&["LINDEX"], key);
+                batch.args(&["0"]);
+            }
+        }
+    }
+
+    fn next_reply(self, replies: &mut Replies) -> RedisResult<RedisResult<RedisValue>> {
         Ok(match self {
-            Self::Hash => trip.answer::<Vec<(Vec<u8>, Vec<u8>)>>()?.map(|mut fields| {
-                fields.sort();
-                Value::Hash(fields)
-            }),
-            Self::Set => trip.answer::<Vec<Vec<u8>>>()?.map(|mut members| {
+            Self::Hash => replies
+                .next_reply::<Vec<(Vec<u8>, Vec<u8>)>>()?
+                .map(|mut fields| {
+                    // HGETALL has no defined order; sorting makes two reads comparable.
+                    fields.sort();
+                    RedisValue::Hash(fields)
+                }),
+            Self::Set => replies.next_reply::<Vec<Vec<u8>>>()?.map(|mut members| {
+                // SMEMBERS has no defined order either.
                 members.sort();
-                Value::Set(members)
+                RedisValue::Set(members)
             }),
-            Self::SortedSet => trip.answer::<Vec<(Vec<u8>, f64)>>()?.map(Value::SortedSet),
-            Self::List => trip.answer::<Vec<Vec<u8>>>()?.map(Value::List),
+            Self::SortedSet => replies
+                .next_reply::<Vec<(Vec<u8>, f64)>>()?
+                .map(RedisValue::SortedSet),
+            Self::List => replies.next_reply::<Vec<Vec<u8>>>()?.map(RedisValue::List),
         })
     }
 }
 
-/// Whether keys of this type are read at all.
-pub fn can_read(type_name: &str) -> bool {
-    type_name == "string" || Kind::of(type_name).is_some()
+/// Whether keys of this type are read.
+pub fn is_readable(type_name: &str) -> bool {
+    type_name == "string" || Collection::of(type_name).is_some()
 }
 
-/// Reads values, each together with its PTTL: the two belong to the same owner.
-pub async fn read(
-    connection: &mut impl Connection,
+/// Reads values, each together with its PTTL, so that both belong to the same owner.
+pub async fn read_values(
+    connection: &mut impl RedisTransport,
     clock: &Clock,
-    wanted: &[(&LockKey, &str)],
-    with_touch_clock: bool,
-) -> RedisResult<Vec<Found>> {
-    let mut found = vec![Found::Changed; wanted.len()];
-    if wanted.is_empty() {
-        return Ok(found);
+    requests: &[(&LockKey, &str)],
+    with_lru_clock: bool,
+) -> RedisResult<Vec<ReadResult>> {
+    let mut results = vec![ReadResult::Changed; requests.len()];
+    if requests.is_empty() {
+        return Ok(results);
     }
-    let mut questions = Questions::new(with_touch_clock);
-    for (key, type_name) in wanted {
-        if Kind::of(type_name).is_some() {
-            questions.ask(&["OBJECT", "ENCODING"], key);
+    let mut batch = Batch::new(with_lru_clock);
+    for (key, type_name) in requests {
+        if Collection::of(type_name).is_some() {
+            batch.add(&["OBJECT", "ENCODING"], key);
         } else {
-            questions.ask(&["GETRANGE"], key);
-            questions.with(&["0", &LONGEST_VALUE.to_string()]);
-            questions.ask(&["PTTL"], key);
+            batch.add(&["GETRANGE"], key);
+            // One byte more than the limit, so that a longer value is recognised as too large.
+            batch.args(&["0", &MAX_STRING_BYTES.to_string()]);
+            batch.add(&["PTTL"], key);
         }
     }
     let (mut small, mut unmeasured) = (Vec::new(), Vec::new());
-    let mut trip = questions.send(connection, clock).await?;
-    for (i, (_, type_name)) in wanted.iter().enumerate() {
-        if let Some(kind) = Kind::of(type_name) {
-            let encoding = trip.answer::<Option<String>>()?;
+    let mut replies = batch.send(connection, clock).await?;
+    for (i, (_, type_name)) in requests.iter().enumerate() {
+        if let Some(collection) = Collection::of(type_name) {
+            let encoding = replies.next_reply::<Option<String>>()?;
             match encoding.ok().flatten().as_deref() {
-                // Stored in one piece: small by the server's own limits.
-                Some("listpack" | "ziplist" | "intset") => small.push((i, kind)),
-                // Something larger, or no permission to ask.
-                Some(_) | None => unmeasured.push((i, kind)),
+                // A compact encoding: small by the server's own limits.
+                Some("listpack" | "ziplist" | "intset") => small.push((i, collection)),
+                // A larger encoding, or OBJECT ENCODING is not permitted.
+                Some(_) | None => unmeasured.push((i, collection)),
             }
         } else {
-            let value = trip.answer::<Vec<u8>>()?.map(|bytes| {
-                if bytes.len() > LONGEST_VALUE {
-                    Value::TooLarge
+            let value = replies.next_reply::<Vec<u8>>()?.map(|bytes| {
+                if bytes.len() > MAX_STRING_BYTES {
+                    RedisValue::TooLarge
                 } else {
-                    Value::Text(bytes)
+                    RedisValue::Text(bytes)
                 }
             });
-            found[i] = seen(value, "string", &mut trip)?;
+            results[i] = value_with_ttl(value, "string", &mut replies)?;
         }
     }
 
-    let measured = measure(connection, clock, wanted, unmeasured, &mut found).await?;
-    let to_read: Vec<(usize, Kind)> = small.into_iter().chain(measured).collect();
-    let mut questions = Questions::new(with_touch_clock && !to_read.is_empty());
-    for &(i, kind) in &to_read {
-        kind.ask(&mut questions, wanted[i].0);
-        questions.ask(&["PTTL"], wanted[i].0);
+    let measured = select_small(connection, clock, requests, unmeasured, &mut results).await?;
+    let to_read: Vec<(usize, Collection)> = small.into_iter().chain(measured).collect();
+    let mut batch = Batch::new(with_lru_clock && !to_read.is_empty());
+    for &(i, collection) in &to_read {
+        collection.add(&mut batch, requests[i].0);
+        batch.add(&["PTTL"], requests[i].0);
     }
-    let mut trip = questions.send(connection, clock).await?;
-    for (i, kind) in to_read {
-        let value = kind.answer(&mut trip)?;
-        found[i] = seen(value, kind.name(), &mut trip)?;
+    let mut replies = batch.send(connection, clock).await?;
+    for (i, collection) in to_read {
+        let value = collection.next_reply(&mut replies)?;
+        results[i] = value_with_ttl(value, collection.name(), &mut replies)?;
     }
-    Ok(found)
+    Ok(results)
 }
 
-/// Which of these are small enough to be read. The others are found to be too large, or gone.
-async fn measure(
-    connection: &mut impl Connection,
+/// Selects the keys that are small enough to be read. The results of the others are set to too
+/// large or missing.
+async fn select_small(
+    connection: &mut impl RedisTransport,
     clock: &Clock,
-    wanted: &[(&LockKey, &str)],
-    unmeasured: Vec<(usize, Kind)>,
-    found: &mut [Found],
-) -> RedisResult<Vec<(usize, Kind)>> {
-    let mut questions = Questions::new(false);
-    for &(i, kind) in &unmeasured {
-        questions.ask(&[kind.count()], wanted[i].0);
-        questions.ask(&["MEMORY", "USAGE"], wanted[i].0);
-        questions.ask(&["PTTL"], wanted[i].0);
+    requests: &[(&LockKey, &str)],
+    unmeasured: Vec<(usize, Collection)>,
+    results: &mut [ReadResult],
+) -> RedisResult<Vec<(usize, Collection)>> {
+    let mut batch = Batch::new(false);
+    for &(i, collection) in &unmeasured {
+        batch.add(&[collection.count_command()], requests[i].0);
+        batch.add(&["MEMORY", "USAGE"], requests[i].0);
+        batch.add(&["PTTL"], requests[i].0);
     }
-    let mut trip = questions.send(connection, clock).await?;
+    let mut replies = batch.send(connection, clock).await?;
     let mut small = Vec::new();
-    for (i, kind) in unmeasured {
-        let (members, memory) = (trip.answer::<u64>()?, trip.answer::<Option<u64>>()?);
+    for (i, collection) in unmeasured {
+        let (members, memory) = (
+            replies.next_reply::<u64>()?,
+            replies.next_reply::<Option<u64>>()?,
+        );
         let is_small = |members: u64| match memory {
-            Ok(memory) => members <= MOST_MEMBERS && memory.unwrap_or(0) <= MOST_MEMORY,
-            // Not permitted: a few members are a risk worth taking, most locks have one.
-            Err(_) => members <= MOST_UNMEASURED,
+            Ok(memory) => members <= MAX_MEMBERS && memory.unwrap_or(0) <= MAX_MEMORY_BYTES,
+            // MEMORY USAGE is not permitted. Reading a few members is acceptable: most locks have
+            // one.
+            Err(_) => members <= MAX_MEMBERS_UNMEASURED,
         };
         let measured = members.map(|members| {
             if is_small(members) {
-                Value::Hash(Vec::new())
+                RedisValue::Hash(Vec::new())
             } else {
-                Value::TooLarge
+                RedisValue::TooLarge
             }
         });
-        match seen(measured, kind.name(), &mut trip)? {
-            Found::Seen {
-                value: Value::Hash(_),
+        match value_with_ttl(measured, collection.name(), &mut replies)? {
+            ReadResult::Present {
+                value: RedisValue::Hash(_),
                 ..
-            } => small.push((i, kind)),
-            otherwise => found[i] = otherwise,
+            } => small.push((i, collection)),
+            otherwise => results[i] = otherwise,
         }
     }
     Ok(small)
 }
 
-/// A value and the PTTL that follows it.
-fn seen(value: RedisResult<Value>, type_name: &str, trip: &mut Trip) -> RedisResult<Found> {
-    let pttl = trip.answer::<i64>()?;
-    Ok(match (value, pttl.map(Ttl::of_pttl)) {
-        (Ok(_), Ok(None)) => Found::Gone,
+/// Combines a value with the PTTL reply that follows it.
+fn value_with_ttl(
+    value: RedisResult<RedisValue>,
+    type_name: &str,
+    replies: &mut Replies,
+) -> RedisResult<ReadResult> {
+    let pttl = replies.next_reply::<i64>()?;
+    Ok(match (value, pttl.map(Ttl::from_pttl)) {
+        (Ok(_), Ok(None)) => ReadResult::Missing,
         (Ok(value), Ok(Some(ttl))) => {
-            let (type_name, touched) = (type_name.to_owned(), trip.touch_clock);
-            Found::Seen {
+            let (type_name, accessed_at) = (type_name.to_owned(), replies.lru_clock);
+            ReadResult::Present {
                 value,
-                reading: Reading {
+                metadata: ReadMetadata {
                     type_name,
                     ttl,
-                    at: trip.at,
-                    took: trip.took,
-                    touched,
+                    read_at: replies.read_at,
+                    round_trip: replies.round_trip,
+                    accessed_at,
                 },
             }
         }
-        (Err(error), _) if error.code() == Some("WRONGTYPE") => Found::Changed,
-        (Err(error), _) | (_, Err(error)) => Found::Refused(error),
+        // The key changed its type since TYPE was read.
+        (Err(error), _) if error.code() == Some("WRONGTYPE") => ReadResult::Changed,
+        (Err(error), _) | (_, Err(error)) => ReadResult::Rejected(error),
     })
 }

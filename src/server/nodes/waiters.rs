@@ -1,126 +1,137 @@
-//! Who waits for locks on one node: in the queue beside Redisson's fair lock, by having themselves told of a release, or blocked on
-//! a list that is pushed to.
+//! Counts the waiters for locks on one node: in the queue of a Redisson fair lock, subscribed to a
+//! release channel, or blocked on a list.
 //!
-//! One subscriber is one Redisson instance, however many of its threads wait. Of those who block the server says how many
-//! there are, and not on which keys.
+//! One subscriber is one Redisson instance, whatever the number of its waiting threads. For blocked
+//! clients the server reports their number but not their keys.
 
 use redis::{RedisResult, Value};
 
 use super::chunks::chunks;
-use super::line::Line;
+use super::connection::Connection;
 use super::node::Node;
 use crate::domain::LockKey;
 
-/// Who waits for one lock, as far as the node may be asked.
+/// The waiters for one lock, as far as permitted commands show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Waiters {
-    /// So many stand in the queue and still wait.
+pub struct WaiterCounts {
+    /// Entries in the wait queue that have not expired.
     pub queue: u64,
-    /// So many have themselves told.
+    /// Subscribers of the release channel.
     pub subscribers: u64,
-    /// So many clients of the server block, whatever for; 0 where nobody would block for this lock.
+    /// Blocked clients of the server, on any key; 0 if this lock's clients do not block.
     pub blocked: u64,
 }
 
 /// How a library's clients wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waiting {
-    /// Redisson's: they have themselves told on a channel whose name begins like this.
+pub enum WaitMechanism {
+    /// Redisson: they subscribe to a channel with this prefix.
     Channel(&'static str),
     /// They block on a list.
     Blocking,
 }
 
-/// What is asked about one lock.
+/// A query for one lock.
 #[derive(Clone, Debug)]
-pub struct Awaited {
-    /// Its name.
+pub struct WaiterQuery {
+    /// The lock's key.
     pub key: LockKey,
-    /// How its clients wait.
-    pub waiting: Waiting,
+    /// How the lock's clients wait.
+    pub mechanism: WaitMechanism,
 }
 
-/// Who waits for these locks; nothing where the node does not answer.
-pub async fn waiters(node: &Node, awaited: &[Awaited]) -> Option<Vec<Waiters>> {
-    let ask = |mut line: Line| async move {
-        let mut all = Vec::with_capacity(awaited.len());
-        for awaited in chunks(awaited, |awaited| awaited.key.as_bytes().len()) {
-            // Their deadlines are by the clocks of their machines; ours is the nearest to those.
+/// The waiters for these locks, or `None` if the node does not reply.
+pub async fn count_waiters(node: &Node, queries: &[WaiterQuery]) -> Option<Vec<WaiterCounts>> {
+    let count = |mut connection: Connection| async move {
+        let mut all = Vec::with_capacity(queries.len());
+        for queries in chunks(queries, |query| query.key.as_bytes().len()) {
+            // Deadlines are by the clients' clocks, which are not known here. The console's clock
+            // is used instead.
             let now = node.clock().now().millis();
-            all.extend(ask(&mut line, awaited, now).await?);
+            all.extend(count_chunk(&mut connection, queries, now).await?);
         }
         Ok(all)
     };
-    node.observe(node.command_timeout(), ask).await.ok()
+    node.call_inspection(node.command_timeout(), count)
+        .await
+        .ok()
 }
 
-async fn ask(line: &mut Line, awaited: &[Awaited], now: i64) -> RedisResult<Vec<Waiters>> {
-    let mut questions = redis::pipe();
-    questions.ignore_errors();
-    // Where a name has braces of its own, Redisson and node-redisson do not agree.
-    let mut spelt: Vec<(usize, Spelling, &'static str)> = Vec::new();
-    for (nth, one) in awaited.iter().enumerate() {
-        if let Waiting::Channel(channel) = one.waiting {
-            let how = Spelling::of(&one.key).iter();
-            spelt.extend(how.map(|&how| (nth, how, channel)));
+async fn count_chunk(
+    connection: &mut Connection,
+    queries: &[WaiterQuery],
+    now: i64,
+) -> RedisResult<Vec<WaiterCounts>> {
+    let mut pipeline = redis::pipe();
+    pipeline.ignore_errors();
+    // For names that contain braces, Redisson and node-redisson use different companion names.
+    let mut namings: Vec<(usize, CompanionNaming, &'static str)> = Vec::new();
+    for (index, query) in queries.iter().enumerate() {
+        if let WaitMechanism::Channel(channel) = query.mechanism {
+            let naming = CompanionNaming::of(&query.key).iter();
+            namings.extend(naming.map(|&naming| (index, naming, channel)));
         }
     }
-    let names = |start: fn(&'static str) -> &'static str| {
-        let name = |(nth, how, channel): &(usize, Spelling, &'static str)| {
-            Some(how.beside(start(channel), &awaited.get(*nth)?.key))
+    let names = |prefix: fn(&'static str) -> &'static str| {
+        let name = |(index, naming, channel): &(usize, CompanionNaming, &'static str)| {
+            Some(naming.companion_key(prefix(channel), &queries.get(*index)?.key))
         };
-        spelt.iter().filter_map(name).collect::<Vec<_>>()
+        namings.iter().filter_map(name).collect::<Vec<_>>()
     };
     let channels = names(|channel| channel);
-    let some_block = awaited.iter().any(|one| one.waiting == Waiting::Blocking);
-    if some_block {
-        questions.cmd("INFO").arg("clients");
+    let has_blocking = queries
+        .iter()
+        .any(|query| query.mechanism == WaitMechanism::Blocking);
+    if has_blocking {
+        pipeline.cmd("INFO").arg("clients");
     }
     if !channels.is_empty() {
-        questions.cmd("PUBSUB").arg("NUMSUB").arg(&channels);
-        // In a cluster Redisson publishes within a shard. Servers before 7.0 do not know this.
-        questions.cmd("PUBSUB").arg("SHARDNUMSUB").arg(&channels);
+        pipeline.cmd("PUBSUB").arg("NUMSUB").arg(&channels);
+        // In a cluster, Redisson publishes to shard channels. Servers before 7.0 reject this
+        // command.
+        pipeline.cmd("PUBSUB").arg("SHARDNUMSUB").arg(&channels);
     }
-    // Nothing takes those out of a queue who died while they stood in it, until somebody else asks for the lock.
+    // Entries of clients that crashed stay in the queue until another client requests the lock, so
+    // expired ones are subtracted.
     let queues = names(|_| "redisson_lock_queue").into_iter();
     for (queue, until) in queues.zip(names(|_| "redisson_lock_timeout")) {
-        questions.cmd("LLEN").arg(queue);
-        questions.cmd("ZCOUNT").arg(until).arg("-inf").arg(now);
+        pipeline.cmd("LLEN").arg(queue);
+        pipeline.cmd("ZCOUNT").arg(until).arg("-inf").arg(now);
     }
-    let answers: Vec<RedisResult<Value>> = questions.query_async(&mut line.connection).await?;
-    let mut answers = answers.into_iter();
-    let told = some_block.then(|| answers.next()).flatten();
-    let blocked = told.and_then(Result::ok).map_or(0, blocked);
+    let replies: Vec<RedisResult<Value>> = pipeline.query_async(&mut connection.transport).await?;
+    let mut replies = replies.into_iter();
+    let info = has_blocking.then(|| replies.next()).flatten();
+    let blocked = info.and_then(Result::ok).map_or(0, parse_blocked);
     let (classic, sharded) = if channels.is_empty() {
         (Vec::new(), Vec::new())
     } else {
-        let mut counts = || counts(answers.next(), spelt.len());
+        let mut counts = || parse_counts(replies.next(), namings.len());
         (counts(), counts())
     };
-    let figures = answers.map(|answer| {
-        let figure = answer.and_then(|value| Ok(redis::from_redis_value::<u64>(value)?));
-        // There is none, or it may not be asked, or it is something else.
-        figure.unwrap_or(0)
+    let counts = replies.map(|reply| {
+        let count = reply.and_then(|value| Ok(redis::from_redis_value::<u64>(value)?));
+        // The key is missing, of another type, or not permitted.
+        count.unwrap_or(0)
     });
-    let figures: Vec<u64> = figures.collect();
-    let queues = figures.chunks(2).map(|figures| {
-        let [length, late] = [0, 1].map(|n| figures.get(n).copied().unwrap_or(0));
-        length.saturating_sub(late)
+    let counts: Vec<u64> = counts.collect();
+    let queues = counts.chunks(2).map(|counts| {
+        let [length, expired] = [0, 1].map(|n| counts.get(n).copied().unwrap_or(0));
+        length.saturating_sub(expired)
     });
-    let mut all: Vec<Waiters> = awaited
+    let mut all: Vec<WaiterCounts> = queries
         .iter()
-        .map(|one| Waiters {
-            blocked: if one.waiting == Waiting::Blocking {
+        .map(|query| WaiterCounts {
+            blocked: if query.mechanism == WaitMechanism::Blocking {
                 blocked
             } else {
                 0
             },
-            ..Waiters::default()
+            ..WaiterCounts::default()
         })
         .collect();
     let counted = queues.zip(classic.into_iter().zip(sharded));
-    for ((nth, _, _), (queue, (classic, sharded))) in spelt.iter().zip(counted) {
-        if let Some(waiters) = all.get_mut(*nth) {
+    for ((index, _, _), (queue, (classic, sharded))) in namings.iter().zip(counted) {
+        if let Some(waiters) = all.get_mut(*index) {
             waiters.queue += queue;
             waiters.subscribers += classic + sharded;
         }
@@ -128,51 +139,52 @@ async fn ask(line: &mut Line, awaited: &[Awaited], now: i64) -> RedisResult<Vec<
     Ok(all)
 }
 
-/// How many clients block, by `INFO clients`.
-fn blocked(told: Value) -> u64 {
-    let text: String = redis::from_redis_value(told).unwrap_or_default();
+/// The number of blocked clients from `INFO clients`.
+fn parse_blocked(info: Value) -> u64 {
+    let text: String = redis::from_redis_value(info).unwrap_or_default();
     let mut lines = text.lines();
     let line = lines.find_map(|line| line.trim_end().strip_prefix("blocked_clients:"));
     line.and_then(|figure| figure.parse().ok()).unwrap_or(0)
 }
 
-/// The figures in `name, figure, name, figure …`; zeros where it may not be asked.
-fn counts(answer: Option<RedisResult<Value>>, many: usize) -> Vec<u64> {
-    let Some(Ok(Value::Array(pairs))) = answer else {
-        return vec![0; many];
+/// The counts of a reply `name, count, name, count …`; zeros if the command is not permitted.
+fn parse_counts(reply: Option<RedisResult<Value>>, len: usize) -> Vec<u64> {
+    let Some(Ok(Value::Array(pairs))) = reply else {
+        return vec![0; len];
     };
     let figures = pairs.into_iter().skip(1).step_by(2);
     let mut counts: Vec<u64> = figures
         .map(|figure| redis::from_redis_value(figure).unwrap_or(0))
         .collect();
-    counts.resize(many, 0);
+    counts.resize(len, 0);
     counts
 }
 
-/// How the name of a lock stands in the names beside it: the braces keep both in one slot of a cluster.
+/// How companion keys contain the lock's name. The braces are a hash tag, which keeps both in one
+/// cluster slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Spelling {
-    /// `start:{name}`.
+enum CompanionNaming {
+    /// `prefix:{name}`.
     Braced,
-    /// `start:name`: Redisson, where the name has braces (`RedissonObject.prefixName`).
-    AsItIs,
+    /// `prefix:name`: Redisson, if the name contains braces (`RedissonObject.prefixName`).
+    Plain,
 }
 
-impl Spelling {
+impl CompanionNaming {
     fn of(key: &LockKey) -> &'static [Self] {
         if key.as_bytes().contains(&b'{') {
-            &[Self::Braced, Self::AsItIs]
+            &[Self::Braced, Self::Plain]
         } else {
             &[Self::Braced]
         }
     }
 
-    fn beside(self, start: &str, key: &LockKey) -> Vec<u8> {
+    fn companion_key(self, prefix: &str, key: &LockKey) -> Vec<u8> {
         let (open, close): (&[u8], &[u8]) = match self {
             Self::Braced => (b":{", b"}"),
-            Self::AsItIs => (b":", b""),
+            Self::Plain => (b":", b""),
         };
-        [start.as_bytes(), open, key.as_bytes(), close].concat()
+        [prefix.as_bytes(), open, key.as_bytes(), close].concat()
     }
 }
 
@@ -181,16 +193,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_beside_a_lock_is_in_its_slot() {
-        let beside = |key: &str| -> Vec<String> {
+    fn companion_keys_are_in_the_slot_of_the_lock() {
+        let companion_key = |key: &str| -> Vec<String> {
             let key = LockKey::from(key);
-            let spelt = Spelling::of(&key).iter();
-            let names = spelt.map(|how| how.beside("redisson_lock__channel", &key));
+            let namings = CompanionNaming::of(&key).iter();
+            let names = namings.map(|naming| naming.companion_key("redisson_lock__channel", &key));
             names.map(|name| String::from_utf8(name).unwrap()).collect()
         };
-        assert_eq!(beside("lock:a"), ["redisson_lock__channel:{lock:a}"]);
+        assert_eq!(companion_key("lock:a"), ["redisson_lock__channel:{lock:a}"]);
         assert_eq!(
-            beside("a:{b}"),
+            companion_key("a:{b}"),
             [
                 "redisson_lock__channel:{a:{b}}",
                 "redisson_lock__channel:a:{b}"
@@ -199,25 +211,25 @@ mod tests {
     }
 
     #[test]
-    fn those_who_block_are_counted_where_the_server_says_how_many() {
-        let told = |text: &str| blocked(Value::BulkString(text.as_bytes().to_vec()));
+    fn blocked_clients_are_counted_if_the_server_reports_them() {
+        let info = |text: &str| parse_blocked(Value::BulkString(text.as_bytes().to_vec()));
         assert_eq!(
-            told("# Clients\r\nconnected_clients:9\r\nblocked_clients:2\r\n"),
+            info("# Clients\r\nconnected_clients:9\r\nblocked_clients:2\r\n"),
             2
         );
-        assert_eq!(told("# Clients\r\n"), 0);
-        assert_eq!(blocked(Value::Nil), 0);
+        assert_eq!(info("# Clients\r\n"), 0);
+        assert_eq!(parse_blocked(Value::Nil), 0);
     }
 
     #[test]
-    fn what_may_not_be_asked_counts_as_nobody() {
+    fn a_denied_command_counts_as_no_waiters() {
         let pairs = Value::Array(vec![
             Value::BulkString(b"a".to_vec()),
             Value::Int(2),
             Value::BulkString(b"b".to_vec()),
             Value::Int(0),
         ]);
-        assert_eq!(counts(Some(Ok(pairs)), 2), [2, 0]);
-        assert_eq!(counts(None, 2), [0, 0]);
+        assert_eq!(parse_counts(Some(Ok(pairs)), 2), [2, 0]);
+        assert_eq!(parse_counts(None, 2), [0, 0]);
     }
 }

@@ -1,4 +1,4 @@
-//! Acquiring: what is asked for, checked; one try, or a place among those who wait; and what is handed out.
+//! Acquire: validates the request, makes one attempt or waits for the lock, and returns the token.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,173 +8,202 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
-use super::acquired::{AcquireRequest, Acquired};
-use super::act::{Act, check_token, check_ttl, impossible, no_quorum, text, won};
-use super::audited::{asked, refused};
-use super::kept::{Place, Won};
+use super::acquire_request::{AcquireRequest, AcquiredLock};
+use super::audit_scope::{audit_record, log_refusal, webhook_principal};
+use super::owner_operations::{
+    AttemptKind, acquired_or_error, check_token, check_ttl, no_quorum_error, token_text,
+};
+use super::renewals::{GrantedLock, RenewalPermit};
 use super::{Operations, check_key, millis};
-use crate::domain::{ActKind, Fault, LockId, Verb};
-use crate::server::access::{Actor, Via};
-use crate::server::audit::End;
-use crate::server::locking::wait::Named;
-use crate::server::locking::{self, Attempt, Layout, StillHeld, Token, Want};
+use crate::domain::operation_error::InvalidValue;
+use crate::domain::{AuditDetail, LockId, OperationError, OperationKind, Permission};
+use crate::server::access::{AuthMethod, Principal};
+use crate::server::audit::AuditOutcome;
+use crate::server::locking::wait_queue::WaiterInfo;
+use crate::server::locking::{self, AcquireOutcome, AcquireParams, HoldStatus, Layout, Token};
 use crate::server::nodes::Group;
 use crate::server::telemetry::traces;
+use crate::server::webhooks::OperationEvent;
 
-/// The longest that an acquire may wait.
-const LONGEST_WAIT: Duration = Duration::from_mins(5);
-/// The longest label, in characters.
-const LONGEST_LABEL: usize = 64;
+/// The maximum wait time of an acquire.
+const MAX_WAIT: Duration = Duration::from_mins(5);
+/// The maximum length of a label, in characters.
+const MAX_LABEL_CHARS: usize = 64;
 
-/// An acquire that was found to be possible.
-struct Wanted {
+/// A validated acquire.
+struct PreparedAcquire {
     group: Arc<Group>,
-    want: Want,
+    params: AcquireParams,
     wait: Duration,
     label: String,
-    place: Option<Place>,
+    renewal_permit: Option<RenewalPermit>,
 }
 
 impl Operations {
-    pub(super) async fn take(
+    /// Acquires a lock as any client of its format would.
+    pub async fn acquire(
         &self,
-        actor: &Actor,
+        principal: &Principal,
         id: &LockId,
         request: &AcquireRequest,
-    ) -> Result<Acquired, Fault> {
-        let mut asked = asked(ActKind::Acquire, actor, id);
-        asked.label = request.label.as_deref();
-        asked.format = Some(request.format);
-        Span::current().record("lockkeeper.format", request.format.slug());
-        asked.ttl_ms = Some(request.ttl_ms);
-        asked.auto_renew = request.auto_renew;
-        let checked = self.to_be_acquired(actor, id, request);
-        let wanted = self.checked(&asked, checked)?;
-        asked.fingerprint = Some(wanted.want.token.fingerprint());
-        let open = self.begin(asked, id).await?;
-        let end = self.acquire_on(actor, id, request, wanted).await;
-        open.end(&match &end {
-            Ok(acquired) => End::done(&acquired.nodes).shown_as(acquired.fingerprint.clone()),
-            Err(fault) => End::fault(fault),
-        });
-        end
+    ) -> Result<AcquiredLock, OperationError> {
+        let acquiring = async {
+            let mut record = audit_record(OperationKind::Acquire, principal, id);
+            record.label = request.label.as_deref();
+            record.format = Some(request.format);
+            Span::current().record("lockkeeper.format", request.format.slug());
+            record.ttl_ms = Some(request.ttl_ms);
+            record.auto_renew = request.auto_renew;
+            let prepared = self.prepare_acquire(principal, id, request);
+            let prepared = self.audit_refusal(&record, prepared)?;
+            record.fingerprint = Some(prepared.params.token.fingerprint());
+            let audit_entry = self.begin_audited(record, id).await?;
+            let result = self.acquire_on(principal, id, request, prepared).await;
+            audit_entry.end(&match &result {
+                Ok(acquired) => {
+                    AuditOutcome::done(&acquired.nodes).with_owner(acquired.fingerprint.clone())
+                }
+                Err(error) => AuditOutcome::from_error(error),
+            });
+            result
+        };
+        self.instrumented(OperationKind::Acquire, id, Box::pin(acquiring), |result| {
+            let nodes = result.as_ref().map(|acquired| &acquired.nodes[..]);
+            let owner = result
+                .as_ref()
+                .ok()
+                .map(|acquired| acquired.fingerprint.clone());
+            OperationEvent::new(
+                OperationKind::Acquire,
+                webhook_principal(principal),
+                id,
+                nodes,
+            )
+            .with_owner(owner)
+        })
+        .await
     }
 
-    /// Whether somebody may acquire the lock by their rights.
-    pub(super) fn may_acquire(&self, actor: &Actor, id: &LockId) -> Result<(), Fault> {
-        self.group_to_act_on(actor, Verb::Acquire, id).map(drop)
-    }
-
-    /// Writes down that the answer to an acquire, with its token, is given again.
-    pub(super) async fn note_replay(
+    /// Checks whether the principal may acquire the lock.
+    pub(super) fn authorize_acquire(
         &self,
-        actor: &Actor,
+        principal: &Principal,
         id: &LockId,
-        acquired: &Acquired,
-    ) -> Result<(), Fault> {
-        let mut asked = asked(ActKind::Acquire, actor, id);
-        asked.fingerprint = Some(acquired.fingerprint.clone());
-        let replayed = "nothing was acquired: the answer to an earlier request with the same Idempotency-Key was given again";
-        let open = self.begin(asked, id).await?;
-        open.end(&End::done(&[]).saying(replayed.to_owned()));
+    ) -> Result<(), OperationError> {
+        self.group_for_operation(principal, Permission::Acquire, id)
+            .map(drop)
+    }
+
+    /// Records in the audit log that the response to an acquire, with its token, was replayed.
+    pub(super) async fn audit_replay(
+        &self,
+        principal: &Principal,
+        id: &LockId,
+        acquired: &AcquiredLock,
+    ) -> Result<(), OperationError> {
+        let mut record = audit_record(OperationKind::Acquire, principal, id);
+        record.fingerprint = Some(acquired.fingerprint.clone());
+        let audit_entry = self.begin_audited(record, id).await?;
+        audit_entry.end(&AuditOutcome::done(&[]).with_detail(AuditDetail::Replayed));
         Ok(())
     }
 
-    fn to_be_acquired(
+    fn prepare_acquire(
         &self,
-        actor: &Actor,
+        principal: &Principal,
         id: &LockId,
         request: &AcquireRequest,
-    ) -> Result<Wanted, Fault> {
-        let group = self.group_to_act_on(actor, Verb::Acquire, id)?;
+    ) -> Result<PreparedAcquire, OperationError> {
+        let group = self.group_for_operation(principal, Permission::Acquire, id)?;
         check_key(&id.key)?;
         let ttl = check_ttl(&group, id, request.ttl_ms)?;
         let wait = Duration::from_millis(request.wait_ms);
-        // Who waits at the command line costs the console nothing.
-        if wait > LONGEST_WAIT && *actor.via() != Via::CommandLine {
-            return Err(impossible(
+        // The command line waits in its own process, so it occupies no resources of a console.
+        if wait > MAX_WAIT && *principal.auth_method() != AuthMethod::CommandLine {
+            let max_ms = millis(MAX_WAIT);
+            return Err(OperationError::invalid_field(
                 "wait_ms",
-                format!("is longer than {} ms", LONGEST_WAIT.as_millis()),
+                InvalidValue::WaitTooLong { max_ms },
             ));
         }
         let label = request.label.as_deref().unwrap_or("").trim();
-        if label.chars().count() > LONGEST_LABEL {
-            return Err(impossible(
+        if label.chars().count() > MAX_LABEL_CHARS {
+            return Err(OperationError::invalid_field(
                 "label",
-                format!("is longer than {LONGEST_LABEL} characters"),
+                InvalidValue::TooManyCharacters {
+                    max: MAX_LABEL_CHARS,
+                },
             ));
         }
-        let Some(layout) = Layout::of(request.format) else {
-            return Err(impossible(
+        let Some(layout) = Layout::for_format(request.format) else {
+            let format = request.format;
+            return Err(OperationError::invalid_field(
                 "format",
-                format!(
-                    "{} cannot be acquired from here; `plain`, `redisson`, `redisson-fair` and `legacy-timestamp` can",
-                    request.format
-                ),
+                InvalidValue::UnsupportedFormat { format },
             ));
         };
         let token = match &request.token {
             Some(token) => {
                 let token = check_token(token)?;
-                if let Some(objection) = layout.objection(&token) {
-                    return Err(impossible("token", objection.to_owned()));
+                if let Some(cause) = layout.invalid_token_reason(&token) {
+                    return Err(OperationError::invalid_field("token", cause));
                 }
                 token
             }
-            None => layout.mint(if label.is_empty() { "console" } else { label }),
+            None => layout.generate_token(if label.is_empty() { "console" } else { label }),
         };
-        let want = Want {
+        let params = AcquireParams {
             layout,
             key: id.key.clone(),
             token,
             ttl,
-            brought: request.token.is_some(),
+            caller_supplied: request.token.is_some(),
         };
-        let place = self.place_to_keep(id, request, &want.token)?;
-        Ok(Wanted {
+        let renewal_permit = self.reserve_renewal(id, request, &params.token)?;
+        Ok(PreparedAcquire {
             group,
-            want,
+            params,
             wait,
             label: label.to_owned(),
-            place,
+            renewal_permit,
         })
     }
 
     async fn acquire_on(
         &self,
-        actor: &Actor,
+        principal: &Principal,
         id: &LockId,
         request: &AcquireRequest,
-        wanted: Wanted,
-    ) -> Result<Acquired, Fault> {
-        let Wanted {
+        prepared: PreparedAcquire,
+    ) -> Result<AcquiredLock, OperationError> {
+        let PreparedAcquire {
             group,
-            mut want,
+            mut params,
             wait,
             label,
-            place,
-        } = wanted;
-        let attempt = self.attempt(&group, id, &want, wait, &label).await;
-        if !wait.is_zero() && attempt.valid_until().is_none() && group.closing().is_cancelled() {
-            let fault = Fault::Stopping;
-            self.refused_acquire(id, &fault);
-            return Err(fault);
+            renewal_permit,
+        } = prepared;
+        let outcome = self.run_acquire(&group, id, &params, wait, &label).await;
+        if !wait.is_zero() && outcome.valid_until().is_none() && group.closing().is_cancelled() {
+            let error = OperationError::Stopping;
+            self.record_refused_acquire(id, &error);
+            return Err(error);
         }
-        let fencing_token = attempt.fence;
-        if let Some(written) = &attempt.token {
-            want.token = written.clone();
+        let fencing_token = outcome.fence;
+        if let Some(stored_token) = &outcome.token {
+            params.token = stored_token.clone();
         }
-        let (validity, nodes) = won(&group, attempt, Act::Acquire)
-            .inspect_err(|fault| self.refused_acquire(id, fault))?;
+        let (validity, nodes) = acquired_or_error(&group, outcome, AttemptKind::Acquire)
+            .inspect_err(|error| self.record_refused_acquire(id, error))?;
         let (expires_at, valid_until) =
             (self.index().now().plus(validity), Instant::now() + validity);
-        let fingerprint = want.token.fingerprint();
-        tracing::debug!(act = "acquire", lock.group = id.group, lock.key = ?id.key, owner = %fingerprint, "acquired");
-        let won = Won::new(id, request, &want, validity, &nodes, actor);
-        self.keep(&group, &won, place);
-        self.index().look_soon(id);
-        Ok(Acquired {
-            token: text(&want.token),
+        let fingerprint = params.token.fingerprint();
+        tracing::debug!(action = "acquire", lock.group = id.group, lock.key = ?id.key, owner = %fingerprint, "acquired");
+        let granted = GrantedLock::new(id, request, &params, validity, &nodes, principal);
+        self.start_auto_renewal(&group, &granted, renewal_permit);
+        self.index().poll_soon(id);
+        Ok(AcquiredLock {
+            token: token_text(&params.token),
             fingerprint,
             fencing_token,
             validity_ms: millis(validity),
@@ -184,123 +213,143 @@ impl Operations {
         })
     }
 
-    /// The answer to an acquire that was answered before, with the validity of now: as it is renewed from here, or else as the
-    /// nodes show it. Where too few of them can be read, what was promised is still so.
-    pub(super) async fn acquired_before(
+    /// Returns an earlier response to an acquire with its current validity: from the auto-renewal
+    /// of this console, or else as the nodes report it. If too few nodes can be read, the original
+    /// validity still applies.
+    pub(super) async fn refresh_acquired(
         &self,
         id: &LockId,
-        acquired: &Acquired,
-    ) -> Result<Acquired, Fault> {
+        acquired: &AcquiredLock,
+    ) -> Result<AcquiredLock, OperationError> {
         let token = Token::from_bytes(acquired.token.as_bytes());
         let group = self.group(&id.group)?;
-        if let Some(kept) = self.kept.get(id, &token) {
-            return Ok(acquired.until(kept.now().valid_until(), self.index().now()));
+        if let Some(renewal) = self.renewals.get(id, &token) {
+            return Ok(acquired.with_valid_until(renewal.state().valid_until(), self.index().now()));
         }
-        match locking::still_held(&group, &id.key, &token).await {
-            StillHeld::Until(until) => Ok(acquired.until(until, self.index().now())),
-            StillHeld::Not(nodes) => Err(Fault::HoldEnded { nodes }),
-            StillHeld::Unknown(nodes) => {
-                let by_now = acquired.by_now(self.index().now());
-                if by_now.validity_ms == 0 {
-                    return Err(no_quorum(group.quorum(), nodes));
+        match locking::check_hold(&group, &id.key, &token).await {
+            HoldStatus::ValidUntil(until) => {
+                Ok(acquired.with_valid_until(until, self.index().now()))
+            }
+            HoldStatus::NotHeld(nodes) => Err(OperationError::HoldEnded { nodes }),
+            HoldStatus::Unknown(nodes) => {
+                let refreshed = acquired.with_remaining_validity(self.index().now());
+                if refreshed.validity_ms == 0 {
+                    return Err(no_quorum_error(group.quorum(), nodes));
                 }
-                Ok(by_now)
+                Ok(refreshed)
             }
         }
     }
 
-    /// One try, or as many as fit into the time.
-    async fn attempt(
+    /// Makes one attempt, or waits for the lock for up to `wait`.
+    async fn run_acquire(
         &self,
         group: &Arc<Group>,
         id: &LockId,
-        want: &Want,
+        params: &AcquireParams,
         wait: Duration,
         label: &str,
-    ) -> Attempt {
+    ) -> AcquireOutcome {
         let queues = self.queues(&id.group);
-        let hung_up = CancellationToken::new();
+        let cancellation = CancellationToken::new();
         if wait.is_zero() {
-            let asking = {
-                let (group, want, hung_up) = (Arc::clone(group), want.clone(), hung_up.clone());
-                async move { queues.attempt(&group, &want, hung_up).await }
+            let acquiring = {
+                let (group, params, cancellation) =
+                    (Arc::clone(group), params.clone(), cancellation.clone());
+                async move { queues.try_once(&group, &params, cancellation).await }
             };
-            return to_its_end(want.brought, hung_up, asking).await;
+            return run_to_completion(params.caller_supplied, cancellation, acquiring).await;
         }
-        let who = Named {
+        let waiter = WaiterInfo {
             label: (!label.is_empty()).then(|| label.to_owned()),
-            fingerprint: Layout::name_of_hold(&want.token),
+            fingerprint: Layout::hold_id(&params.token),
             since: self.index().now(),
-            stands_on_nodes: want.layout.queues_on_nodes(),
+            in_node_queue: params.layout.has_node_queue(),
         };
-        let place = queues.join_as(&id.key, Some(who));
-        // Whoever looks at the lock sees how many wait for it, also when one of them goes away.
-        let told = Waiters {
+        let position = queues.join_named(&id.key, Some(waiter));
+        // The index shows the number of waiters for a lock, so it is published at the start and the
+        // end of each wait.
+        let report = WaiterCountReport {
             operations: self,
             id,
         };
-        told.tell();
-        let asking = {
-            let (group, want, hung_up) = (Arc::clone(group), want.clone(), hung_up.clone());
-            async move { locking::acquire_unless(&group, &want, wait, place, hung_up).await }
+        report.publish();
+        let acquiring = {
+            let (group, params, cancellation) =
+                (Arc::clone(group), params.clone(), cancellation.clone());
+            async move {
+                // Boxed, because the future is large: unoptimised builds copy it on the stack, which a
+                // thread of 2 MiB does not survive.
+                let waiting = locking::acquire_within_cancellable(
+                    &group,
+                    &params,
+                    wait,
+                    position,
+                    cancellation,
+                );
+                Box::pin(waiting).await
+            }
         };
-        to_its_end(want.brought, hung_up, asking).await
+        run_to_completion(params.caller_supplied, cancellation, acquiring).await
     }
 
-    fn refused_acquire(&self, id: &LockId, fault: &Fault) {
-        if matches!(fault, Fault::Held { .. }) {
-            self.index().wants().refused(id, self.index().steady());
+    fn record_refused_acquire(&self, id: &LockId, error: &OperationError) {
+        if matches!(error, OperationError::Held { .. }) {
+            self.index()
+                .local_demand()
+                .record_refusal(id, self.index().monotonic_now());
         }
-        refused("acquire", id, fault);
+        log_refusal("acquire", id, error);
     }
 }
 
-/// Asks for a lock. With a token that was brought along, a try that has begun is ended although the client hung up meanwhile:
-/// only who hears all answers knows what the owner had before, and what is to be taken back.
-async fn to_its_end(
-    brought: bool,
-    hung_up: CancellationToken,
-    asking: impl Future<Output = Attempt> + Send + 'static,
-) -> Attempt {
-    if !brought {
-        return asking.await;
+/// Runs an acquire. With a caller-supplied token, an attempt in progress is completed even if the
+/// client disconnects: only all replies together show what the owner held before and what must be
+/// rolled back.
+async fn run_to_completion(
+    caller_supplied: bool,
+    cancellation: CancellationToken,
+    acquiring: impl Future<Output = AcquireOutcome> + Send + 'static,
+) -> AcquireOutcome {
+    if !caller_supplied {
+        return acquiring.await;
     }
-    let _when_it_is_dropped = hung_up.drop_guard();
-    let (tell, told) = oneshot::channel();
-    let asking = traces::carried(async move {
-        // Whoever hung up is told nothing, and nothing of it is left.
-        let _nobody_listens = tell.send(asking.await);
+    let _cancel_on_drop = cancellation.drop_guard();
+    let (sender, receiver) = oneshot::channel();
+    let acquiring = traces::in_current_span(async move {
+        // A disconnected client receives nothing, and the attempt has been rolled back.
+        let _disconnected = sender.send(acquiring.await);
     });
-    let task = tokio::spawn(asking);
-    match told.await {
-        Ok(attempt) => attempt,
+    let task = tokio::spawn(acquiring);
+    match receiver.await {
+        Ok(outcome) => outcome,
         Err(_) => match task.await {
-            Err(why) if why.is_panic() => std::panic::resume_unwind(why.into_panic()),
-            // The program ends.
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            // The runtime is shutting down.
             Ok(()) | Err(_) => std::future::pending().await,
         },
     }
 }
 
-/// Keeps the number of those who wait for a lock told: when one begins and when one ends, however it ends.
-struct Waiters<'a> {
+/// Publishes the number of waiters for a lock, also when it is dropped.
+struct WaiterCountReport<'a> {
     operations: &'a Operations,
     id: &'a LockId,
 }
 
-impl Waiters<'_> {
-    fn tell(&self) {
+impl WaiterCountReport<'_> {
+    fn publish(&self) {
         let (queues, key) = (self.operations.queues(&self.id.group), &self.id.key);
-        let (waiting, on_nodes) = (queues.waiting(key), queues.waiting_on_nodes(key));
+        let (waiting, on_nodes) = (queues.waiter_count(key), queues.node_queue_count(key));
         self.operations
             .index()
-            .wants()
-            .waiting(self.id, waiting, on_nodes);
+            .local_demand()
+            .set_waiters(self.id, waiting, on_nodes);
     }
 }
 
-impl Drop for Waiters<'_> {
+impl Drop for WaiterCountReport<'_> {
     fn drop(&mut self) {
-        self.tell();
+        self.publish();
     }
 }

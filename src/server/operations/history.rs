@@ -1,37 +1,39 @@
-//! One lock together with its past.
+//! A lock with its history.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::Operations;
-use crate::domain::{Fault, History, Lock, LockId, Verb};
-use crate::server::access::Actor;
+use crate::domain::{History, Lock, LockId, OperationError, Permission};
+use crate::server::access::Principal;
 
-/// A lock, and who held it.
+/// A lock and its previous holds.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Inspected {
-    /// As its nodes show it right now.
+#[schema(as = Inspected)]
+pub struct LockWithHistory {
+    /// The lock as its nodes report it now.
     #[serde(flatten)]
     pub lock: Lock,
-    /// Who held it before, as far as it was seen.
+    /// The observed holds.
     pub history: History,
 }
 
 impl Operations {
-    /// One lock, asked for on the nodes right now, and who held it.
+    /// Reads a lock from the nodes and returns it with its history.
     pub async fn inspect_with_history(
         &self,
-        actor: &Actor,
+        principal: &Principal,
         id: &LockId,
-    ) -> Result<Inspected, Fault> {
-        let lock = self.inspect(actor, id).await?;
+    ) -> Result<LockWithHistory, OperationError> {
+        let lock = self.inspect(principal, id).await?;
         let history = self.index().history(id);
-        Ok(Inspected { lock, history })
+        Ok(LockWithHistory { lock, history })
     }
 
-    /// Who held a lock, as far as it was seen: also of one that is gone. Nothing is asked of the nodes.
-    pub fn history(&self, actor: &Actor, id: &LockId) -> Result<History, Fault> {
-        self.group_to_read_in(actor, Verb::See, id)?;
+    /// The observed holds of a lock, also of one that no longer exists. Sends no requests to the
+    /// nodes.
+    pub fn history(&self, principal: &Principal, id: &LockId) -> Result<History, OperationError> {
+        self.group_for_read(principal, Permission::View, id)?;
         Ok(self.index().history(id))
     }
 }

@@ -1,4 +1,4 @@
-//! Listing: filter, order, page.
+//! Lists locks with filter, order and paging.
 
 use std::sync::Arc;
 
@@ -7,23 +7,27 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::Operations;
-use crate::domain::{Bundles, By, Fault, Filter, Lock, Order, Rank, Sort, Timestamp, View};
-use crate::server::access::Actor;
+use crate::domain::operation_error::RequestError;
+use crate::domain::{
+    Buckets, Filter, GroupBy, Lock, OperationError, Sort, SortKey, SortOrder, Timestamp,
+    WindowQuery,
+};
+use crate::server::access::Principal;
 
-/// Which locks, in which order, which page.
+/// The filter, order and page of a list.
 #[derive(Clone, Debug)]
 pub struct ListQuery {
-    /// What the list is narrowed to.
+    /// The filter.
     pub filter: Filter,
-    /// What it is sorted by.
+    /// The sort column.
     pub sort: Sort,
-    /// Which end comes first.
-    pub order: Order,
-    /// What the locks are bundled by; then bundles are told in place of locks.
-    pub by: Option<By>,
-    /// How many at most.
+    /// The sort direction.
+    pub order: SortOrder,
+    /// Groups the locks by this; the response then contains buckets instead of locks.
+    pub group_by: Option<GroupBy>,
+    /// The maximum number of locks.
     pub limit: usize,
-    /// Where the last page ended.
+    /// The `next_cursor` of the previous page.
     pub cursor: Option<String>,
 }
 
@@ -33,49 +37,54 @@ pub struct Listing {
     /// The locks of this page.
     #[schema(value_type = Vec<Lock>)]
     pub locks: Vec<Arc<Lock>>,
-    /// How many pass the filter on all pages together.
+    /// The number of locks that match the filter, over all pages.
     pub total: u32,
-    /// Hand it back for the next page; null on the last one.
+    /// The cursor of the next page; null on the last one.
     pub next_cursor: Option<String>,
-    /// The server's clock when the list was made. Each lock says when it was itself observed.
+    /// The server's time when the list was made. Each lock contains the time at which it was
+    /// observed itself.
     pub observed_at: Timestamp,
-    /// How many nodes of the groups asked for can be asked right now.
+    /// The number of nodes of the listed groups that are reachable now.
     pub nodes_reached: u32,
-    /// How many there are.
+    /// The number of nodes of the listed groups.
     pub nodes_total: u32,
-    /// With `by`: the bundles, in place of `locks`.
+    /// With `group_by`: the buckets, instead of `locks`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub bundles: Option<Bundles>,
+    pub buckets: Option<Buckets>,
 }
 
 impl Operations {
-    /// Lists what is on the board: the last known locks where nodes cannot be asked.
-    pub async fn list(&self, actor: &Actor, query: &ListQuery) -> Result<Listing, Fault> {
+    /// Lists locks from the index. For unreachable nodes it contains the last known state.
+    pub async fn list(
+        &self,
+        principal: &Principal,
+        query: &ListQuery,
+    ) -> Result<Listing, OperationError> {
         if let Some(group) = &query.filter.group {
-            self.group_to_see(actor, group)?;
+            self.visible_group(principal, group)?;
         }
         let after = query.cursor.as_deref().map(read_cursor).transpose()?;
-        let view = View {
+        let view = WindowQuery {
             filter: Filter {
-                sight: actor.rights().sight(),
+                visible_groups: principal.grant().visible_groups(),
                 ..query.filter.clone()
             },
             sort: query.sort,
             order: query.order,
-            by: query.by,
-            from: 0,
+            group_by: query.group_by,
+            offset: 0,
             limit: query.limit,
         };
-        let looking = self
-            .index()
-            .query(move |index, now| (view.among(index.locks(), after.as_ref(), now), now));
-        let (page, now) = looking.await?;
+        let evaluating = self.index().query(move |index, now| {
+            (view.evaluate_locks(index.locks(), after.as_ref(), now), now)
+        });
+        let (page, now) = evaluating.await?;
         let next_cursor = page
             .locks
             .last()
-            .filter(|_| page.rest > super::count(page.locks.len()))
-            .map(|lock| write_cursor(&query.sort.rank(lock)));
-        let mut groups = self.groups(actor);
+            .filter(|_| page.remaining > super::count(page.locks.len()))
+            .map(|lock| write_cursor(&query.sort.sort_key(lock)));
+        let mut groups = self.groups(principal);
         groups.retain(|view| {
             query
                 .filter
@@ -83,7 +92,7 @@ impl Operations {
                 .as_ref()
                 .is_none_or(|group| *group == view.name)
         });
-        let (nodes_reached, nodes_total) = Self::reach(&groups);
+        let (nodes_reached, nodes_total) = Self::count_nodes(&groups);
         Ok(Listing {
             total: page.total,
             locks: page.locks,
@@ -91,21 +100,22 @@ impl Operations {
             observed_at: now,
             nodes_reached,
             nodes_total,
-            bundles: page.bundles,
+            buckets: page.buckets,
         })
     }
 }
 
-/// A cursor is the place of the last lock of a page, so that it holds when locks come and go. Hex keeps it opaque and URL-safe.
-fn write_cursor(rank: &Rank<'_>) -> String {
+/// A cursor contains the sort position of the last lock of a page, so it stays valid when locks
+/// come and go. Hex makes it opaque and URL-safe.
+fn write_cursor(rank: &SortKey<'_>) -> String {
     let json = serde_json::to_vec(rank).expect("a rank has no maps with odd keys");
     HEXLOWER.encode(&json)
 }
 
-fn read_cursor(text: &str) -> Result<Rank<'static>, Fault> {
-    let wrong = || Fault::BadRequest {
-        detail: "`cursor` is not one that was handed out here".into(),
+fn read_cursor(text: &str) -> Result<SortKey<'static>, OperationError> {
+    let invalid = || OperationError::BadRequest {
+        cause: RequestError::InvalidCursor,
     };
-    let json = HEXLOWER.decode(text.as_bytes()).map_err(|_| wrong())?;
-    serde_json::from_slice(&json).map_err(|_| wrong())
+    let json = HEXLOWER.decode(text.as_bytes()).map_err(|_| invalid())?;
+    serde_json::from_slice(&json).map_err(|_| invalid())
 }

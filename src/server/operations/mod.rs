@@ -1,26 +1,27 @@
-//! What a person may ask: list, inspect, acquire, extend, release, force-release. Knows no HTTP.
+//! The operations of the API, the pages and the command line: list, inspect, acquire, extend,
+//! release, force-release. Independent of HTTP.
 
 mod acquire;
-mod acquired;
-mod act;
-mod aftermath;
-mod audited;
-mod checkup;
-mod completion;
-mod ended;
-mod force;
-mod force_many;
-mod fresh;
+mod acquire_request;
+mod audit_scope;
+mod bulk_force_release;
+mod clear_restart_hazard;
+mod console_locks;
+mod diagnostics;
+mod force_release;
 mod history;
 pub mod idempotency;
-mod kept;
+mod instrumented;
 mod list;
-mod mine;
+mod owner_operations;
 mod owners;
 mod raw;
+mod release_completion;
+mod release_watch;
+mod renewals;
 mod sample;
 mod subscribe;
-mod vouch;
+mod ttl_cache;
 mod waits;
 
 use std::collections::BTreeMap;
@@ -31,274 +32,300 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
 
-pub use acquired::{AcquireRequest, Acquired};
-pub use act::Extended;
-pub use force::ForceRelease;
-pub use force_many::{ForceItem, ForceReleases, ForcedItem};
-pub use history::Inspected;
+pub use acquire_request::{AcquireRequest, AcquiredLock};
+pub use bulk_force_release::{ForceItem, ForceItemResult, ForceReleases};
+pub use force_release::ForceReleaseRequest;
+pub use history::LockWithHistory;
 pub use list::{ListQuery, Listing};
+pub use owner_operations::ExtendedLease;
 pub use subscribe::SubscribeRequest;
 
 pub use crate::server::index::Subscription;
-pub use crate::server::locking::keep::{Kept, Loss};
+pub use crate::server::locking::renewal::{Loss, RenewalHandle};
 
+use crate::domain::operation_error::{InternalError, InvalidValue};
 use crate::domain::{
-    Checkup, Fault, GroupView, Lock, LockId, LockKey, NodeState, Place, Snapshot, Verb, View, Waits,
+    GroupDiagnosis, GroupView, Lock, LockId, LockKey, NodeState, OperationError, Permission, Scope,
+    Snapshot, WaitForGraph, WindowQuery,
 };
-use crate::server::access::Actor;
-use crate::server::audit::Audit;
-use crate::server::config::Outside;
-use crate::server::index::{Index, Watched};
-use crate::server::locking::wait::Queues;
+use crate::server::access::Principal;
+use crate::server::audit::AuditLog;
+use crate::server::config::KeyRestriction;
+use crate::server::index::{Index, SubscriberView};
+use crate::server::locking::wait_queue::WaitQueues;
 use crate::server::nodes::Group;
 use crate::server::telemetry::Telemetry;
 use crate::server::webhooks::Webhooks;
-use aftermath::Aftermaths;
-use completion::Completions;
-use fresh::Fresh;
-use kept::KeptLocks;
-use mine::Held;
+use console_locks::ConsoleLocks;
+use release_completion::ReleaseCompletions;
+use release_watch::ReleaseWatches;
+use renewals::Renewals;
+use ttl_cache::TtlCache;
 
-/// Every verb that pages, API and command line share.
+/// All operations that pages, API and command line share.
 pub struct Operations {
     groups: ArcSwap<Vec<Arc<Group>>>,
     index: Index,
-    audit: Audit,
-    held: Held,
-    kept: KeptLocks,
-    /// Who waits for which lock, by group.
-    queues: AllQueues,
-    /// Held while a sample is taken.
+    audit: AuditLog,
+    console_locks: ConsoleLocks,
+    renewals: Renewals,
+    /// The wait queues of acquires, by group.
+    queues: QueuesByGroup,
+    /// Locked while a sample is taken.
     sampling: tokio::sync::Mutex<()>,
-    /// Who waits for whom.
-    waits: Fresh<Waits>,
-    /// What the doctor said.
-    checkups: Fresh<Checkup>,
+    /// The cached wait-for graphs.
+    wait_graphs: TtlCache<WaitForGraph>,
+    /// The cached diagnoses.
+    diagnoses: TtlCache<GroupDiagnosis>,
     telemetry: Telemetry,
     webhooks: Webhooks,
-    aftermaths: Aftermaths,
-    completions: Completions,
+    release_watches: ReleaseWatches,
+    release_completions: ReleaseCompletions,
 }
 
-/// Who waits, by group: from the first one that does.
-type AllQueues = Arc<Mutex<BTreeMap<String, Arc<Queues>>>>;
+/// The wait queues by group, created on first use.
+type QueuesByGroup = Arc<Mutex<BTreeMap<String, Arc<WaitQueues>>>>;
 
-/// The longest name that is accepted from outside.
-pub const LONGEST_KEY: usize = LockKey::MAX_BYTES;
+/// The maximum length of a lock name in requests, in bytes.
+pub const MAX_KEY_BYTES: usize = LockKey::MAX_BYTES;
 
 impl Operations {
-    /// The verbs over these groups; who does what is written to this audit.
+    /// Creates the operations over these groups, with this audit log.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
-    pub fn new(groups: Vec<Arc<Group>>, index: Index, audit: Audit) -> Self {
-        let queues = AllQueues::default();
-        tokio::spawn(wake(index.gone(), Arc::clone(&queues)));
+    pub fn new(groups: Vec<Arc<Group>>, index: Index, audit: AuditLog) -> Self {
+        let queues = QueuesByGroup::default();
+        tokio::spawn(wake_waiters(
+            index.subscribe_to_removals(),
+            Arc::clone(&queues),
+        ));
         let names = || groups.iter().map(|group| group.config.name.as_str());
         Self {
             telemetry: Telemetry::new(names(), index.now()),
             webhooks: Webhooks::default(),
-            waits: Fresh::default(),
-            checkups: Fresh::default(),
+            wait_graphs: TtlCache::default(),
+            diagnoses: TtlCache::default(),
             queues,
             groups: ArcSwap::from_pointee(groups),
             index,
             audit,
-            held: Held::default(),
-            kept: KeptLocks::default(),
+            console_locks: ConsoleLocks::default(),
+            renewals: Renewals::default(),
             sampling: tokio::sync::Mutex::new(()),
-            aftermaths: Aftermaths::default(),
-            completions: Completions::default(),
+            release_watches: ReleaseWatches::default(),
+            release_completions: ReleaseCompletions::default(),
         }
     }
 
-    /// The same, with everybody told who wants to hear of acts.
-    pub fn telling(self, webhooks: Webhooks) -> Self {
+    /// Sets the webhooks to notify of operations.
+    pub fn with_webhooks(self, webhooks: Webhooks) -> Self {
         self.telemetry.register([Box::new(webhooks.clone()) as _]);
         Self { webhooks, ..self }
     }
 
-    /// These are the groups from now on; what was known of those that are named is forgotten.
+    /// Replaces the groups, and drops cached data of the changed ones.
     pub fn replace_groups(&self, groups: Vec<Arc<Group>>, changed: &[String]) {
         for group in &groups {
-            self.telemetry.acts.know(&group.config.name);
+            self.telemetry.operations.add_group(&group.config.name);
         }
         self.groups.store(Arc::new(groups));
         for name in changed {
-            self.waits.forget(name);
-            self.checkups.forget(name);
+            self.wait_graphs.remove(name);
+            self.diagnoses.remove(name);
         }
     }
 
-    /// The groups as they are right now.
     fn all_groups(&self) -> Arc<Vec<Arc<Group>>> {
         self.groups.load_full()
     }
 
-    /// The groups that run, whoever may see them.
+    /// All groups, without authorization.
     pub fn running_groups(&self) -> Arc<Vec<Arc<Group>>> {
         self.all_groups()
     }
 
-    /// The sequence number of the audit's last entry, where it is known.
+    /// The sequence number of the last entry of the audit log, if known.
     pub fn audit_head(&self) -> Option<u64> {
         self.audit.head_sequence()
     }
 
-    /// What is counted while acts and requests are answered.
+    /// The metrics of operations and requests.
     pub fn telemetry(&self) -> &Telemetry {
         &self.telemetry
     }
 
-    /// Who is told of flags and acts.
+    /// The webhooks for flags and operations.
     pub fn webhooks(&self) -> &Webhooks {
         &self.webhooks
     }
 
-    /// How many locks are renewed here for others.
-    pub fn kept_locks(&self) -> usize {
-        self.kept.count()
+    /// The number of running auto-renewals.
+    pub fn renewal_count(&self) -> usize {
+        self.renewals.count()
     }
 
-    /// What has been observed, and its changes.
+    /// The index of observed locks.
     pub fn index(&self) -> &Index {
         &self.index
     }
 
-    /// The groups that may be seen, with the health of their nodes right now.
-    pub fn groups(&self, actor: &Actor) -> Vec<GroupView> {
-        let mut views = self.every_group();
-        let sight = actor.rights().sight();
-        views.retain(|view| sight.shows(&view.name));
+    /// The groups that the principal may see, with the current state of their nodes.
+    pub fn groups(&self, principal: &Principal) -> Vec<GroupView> {
+        let mut views = self.all_group_views();
+        let visible = principal.grant().visible_groups();
+        views.retain(|view| visible.contains(&view.name));
         views
     }
 
-    fn every_group(&self) -> Vec<GroupView> {
+    fn all_group_views(&self) -> Vec<GroupView> {
         let index = self.index.snapshot();
         let views = index.groups().iter();
         let mut views: Vec<GroupView> = views.map(|view| GroupView::clone(view)).collect();
         let groups = self.all_groups();
         for view in &mut views {
             let group = groups.iter().find(|group| group.config.name == view.name);
-            view.nodes = group.map(|group| group.nodes()).unwrap_or_default();
+            view.nodes = group.map(|group| group.node_views()).unwrap_or_default();
         }
         views
     }
 
-    /// A part of the board and these locks besides, for a page that starts watching.
-    pub async fn board(
+    /// A snapshot of a view and of these additional locks, for a page that starts a subscription.
+    pub async fn view_snapshot(
         &self,
-        actor: &Actor,
-        mut view: View,
-        also: Vec<LockId>,
-    ) -> Result<Snapshot, Fault> {
-        view.filter.sight = actor.rights().sight();
-        let seen = self.index.view(&view).await?;
+        principal: &Principal,
+        mut view: WindowQuery,
+        followed: Vec<LockId>,
+    ) -> Result<Snapshot, OperationError> {
+        view.filter.visible_groups = principal.grant().visible_groups();
+        let window = self.index.view(&view).await?;
         let (index, now) = (self.index.snapshot(), self.index.now());
-        Ok(Watched::new(view, also).snapshot(&seen, &index, now))
+        Ok(SubscriberView::new(view, followed).snapshot(&window, &index, now))
     }
 
-    /// Whether there is anything to show: a first look at every group has ended, or its nodes cannot be asked. Pages show
-    /// the board, so what a node said to somebody else a moment ago does not count.
+    /// Whether the first scan of every group has finished or its nodes are unreachable. Pages show
+    /// the index, so a reply to another request does not count.
     pub fn is_ready(&self) -> bool {
-        let asked = |view: &GroupView| {
-            view.looked_at.is_some() || view.nodes.iter().all(|node| node.since.is_some())
+        let is_scanned = |view: &GroupView| {
+            view.last_polled_at.is_some() || view.nodes.iter().all(|node| node.since.is_some())
         };
         let index = self.index.snapshot();
-        index.groups().iter().all(|view| asked(view))
+        index.groups().iter().all(|view| is_scanned(view))
     }
 
-    /// One lock, asked for on the nodes right now.
-    pub async fn inspect(&self, actor: &Actor, id: &LockId) -> Result<Lock, Fault> {
-        let (group, key) = (self.group_to_read_in(actor, Verb::See, id)?, &id.key);
-        let looked = self.look_again(&group, key).await?;
-        if let Some(lock) = looked.lock {
+    /// Reads one lock from the nodes.
+    pub async fn inspect(
+        &self,
+        principal: &Principal,
+        id: &LockId,
+    ) -> Result<Lock, OperationError> {
+        let (group, key) = (
+            self.group_for_read(principal, Permission::View, id)?,
+            &id.key,
+        );
+        let inspected = self.inspect_nodes(&group, key).await?;
+        if let Some(lock) = inspected.lock {
             return Ok(lock);
         }
-        let reached = looked
+        let reached = inspected
             .nodes
             .iter()
-            .filter(|node| node.answer.is_answer())
+            .filter(|node| node.observation.is_reachable())
             .count();
-        let (asked, quorum) = (looked.nodes.len(), group.quorum());
-        // What cannot be asked could hold a quorum: then nothing can be said.
-        if asked - reached >= quorum {
-            return Err(Fault::Unreachable {
-                reached: count(reached),
-                asked: count(asked),
+        let (total, quorum) = (inspected.nodes.len(), group.quorum());
+        // The unreachable nodes could hold a quorum, so absence cannot be concluded.
+        if total - reached >= quorum {
+            return Err(OperationError::Unreachable {
+                nodes_reached: count(reached),
+                nodes_total: count(total),
                 quorum: count(quorum),
-                nodes: looked.nodes,
+                nodes: inspected.nodes,
             });
         }
-        Err(Fault::NotObserved {
-            nodes: looked.nodes,
+        Err(OperationError::NotObserved {
+            nodes: inspected.nodes,
         })
     }
 
-    async fn look_again(
+    async fn inspect_nodes(
         &self,
         group: &Group,
         key: &LockKey,
-    ) -> Result<crate::server::index::Looked, Fault> {
-        let stopping = || Fault::Internal {
-            detail: "the console is shutting down".into(),
+    ) -> Result<crate::server::index::LockInspection, OperationError> {
+        let stopping = || OperationError::Internal {
+            cause: InternalError::ShuttingDown,
         };
-        self.index.look_again(group, key).await.ok_or_else(stopping)
+        self.index.inspect(group, key).await.ok_or_else(stopping)
     }
 
-    /// Those who wait in a group that is known to exist.
-    fn queues(&self, group: &str) -> Arc<Queues> {
+    /// The wait queues of an existing group.
+    fn queues(&self, group: &str) -> Arc<WaitQueues> {
         let mut queues = self.queues.lock();
         match queues.get(group) {
-            Some(known) => Arc::clone(known),
+            Some(existing) => Arc::clone(existing),
             None => Arc::clone(queues.entry(group.to_owned()).or_default()),
         }
     }
 
-    fn group(&self, name: &str) -> Result<Arc<Group>, Fault> {
+    fn group(&self, name: &str) -> Result<Arc<Group>, OperationError> {
         let groups = self.all_groups();
-        let known = groups.iter().find(|group| group.config.name == name);
-        known.cloned().ok_or_else(|| Fault::UnknownGroup {
-            group: name.to_owned(),
-        })
+        let existing = groups.iter().find(|group| group.config.name == name);
+        existing
+            .cloned()
+            .ok_or_else(|| OperationError::UnknownGroup {
+                group: name.to_owned(),
+            })
     }
 
-    /// Whether there is such a group that they may see.
-    pub fn check_sight(&self, actor: &Actor, group: &str) -> Result<(), Fault> {
-        self.group_to_see(actor, group).map(|_| ())
+    /// Checks that the group exists and the principal may see it.
+    pub fn authorize_view(&self, principal: &Principal, group: &str) -> Result<(), OperationError> {
+        self.visible_group(principal, group).map(|_| ())
     }
 
-    /// The group, if they may see it. Whether there is one that they may not see, they are not told.
-    fn group_to_see(&self, actor: &Actor, name: &str) -> Result<Arc<Group>, Fault> {
-        actor.may(Verb::See, Place::group(name))?;
+    /// Returns the group if the principal may see it. The error does not reveal whether a hidden
+    /// group exists.
+    fn visible_group(
+        &self,
+        principal: &Principal,
+        name: &str,
+    ) -> Result<Arc<Group>, OperationError> {
+        principal.authorize(Permission::View, Scope::group(name))?;
         self.group(name)
     }
 
-    /// The group of a lock, if they may do that to it.
-    fn group_to_act_on(&self, actor: &Actor, verb: Verb, id: &LockId) -> Result<Arc<Group>, Fault> {
-        actor.may(Verb::See, Place::group(&id.group))?;
-        let group = self.group(&id.group)?;
-        actor.may(verb, Place::lock(id).read_only(group.config.read_only))?;
-        check_name(&group, &id.key)?;
-        Ok(group)
-    }
-
-    /// The group of a key, if they may read that of it.
-    fn group_to_read_in(
+    /// Returns the group of a lock if the principal may perform this operation on it.
+    fn group_for_operation(
         &self,
-        actor: &Actor,
-        verb: Verb,
+        principal: &Principal,
+        permission: Permission,
         id: &LockId,
-    ) -> Result<Arc<Group>, Fault> {
-        let group = self.group_to_see(actor, &id.group)?;
-        actor.may(verb, Place::lock(id))?;
-        check_length(&id.key)?;
-        check_name(&group, &id.key)?;
+    ) -> Result<Arc<Group>, OperationError> {
+        principal.authorize(Permission::View, Scope::group(&id.group))?;
+        let group = self.group(&id.group)?;
+        principal.authorize(
+            permission,
+            Scope::lock(id).with_read_only(group.config.read_only),
+        )?;
+        check_key_allowed(&group, &id.key)?;
         Ok(group)
     }
 
-    /// How many nodes of all groups answer, and how many there are.
-    fn reach(views: &[GroupView]) -> (u32, u32) {
+    /// Returns the group of a key if the principal may read it.
+    fn group_for_read(
+        &self,
+        principal: &Principal,
+        permission: Permission,
+        id: &LockId,
+    ) -> Result<Arc<Group>, OperationError> {
+        let group = self.visible_group(principal, &id.group)?;
+        principal.authorize(permission, Scope::lock(id))?;
+        check_length(&id.key)?;
+        check_key_allowed(&group, &id.key)?;
+        Ok(group)
+    }
+
+    /// The number of reachable nodes of these groups, and of all.
+    fn count_nodes(views: &[GroupView]) -> (u32, u32) {
         let up = views
             .iter()
             .flat_map(|view| &view.nodes)
@@ -311,55 +338,54 @@ impl Operations {
     }
 }
 
-/// Rings for those who wait when anybody, here or elsewhere, is seen to have released. Ends with the index.
-async fn wake(mut gone: broadcast::Receiver<LockId>, queues: AllQueues) {
+/// Wakes waiters when a lock is seen released, by this or another process. Ends with the index.
+async fn wake_waiters(mut removals: broadcast::Receiver<LockId>, queues: QueuesByGroup) {
     loop {
-        match gone.recv().await {
+        match removals.recv().await {
             Ok(id) => {
-                let known = queues.lock();
-                let known = known.get(&id.group).cloned();
-                if let Some(queues) = known {
-                    queues.freed(&id.key);
+                let existing = queues.lock();
+                let existing = existing.get(&id.group).cloned();
+                if let Some(queues) = existing {
+                    queues.wake_first(&id.key);
                 }
             }
-            // Those who were not rung for try by themselves.
+            // Waiters that miss a notification still retry by themselves.
             Err(broadcast::error::RecvError::Lagged(_)) => {}
             Err(broadcast::error::RecvError::Closed) => return,
         }
     }
 }
 
-/// Whether there is a lock of this name to do something about. A key without a name can be on a server, and is shown.
-fn check_key(key: &LockKey) -> Result<(), Fault> {
+/// Checks the name of a lock to be changed. An empty key can exist on a server and is shown, but
+/// not changed.
+fn check_key(key: &LockKey) -> Result<(), OperationError> {
     if key.as_bytes().is_empty() {
-        return Err(Fault::Impossible {
-            field: "key".into(),
-            detail: "is empty; give the lock a name".into(),
-            min_ttl_ms: None,
-        });
+        return Err(OperationError::invalid_field(
+            "key",
+            InvalidValue::EmptyName,
+        ));
     }
     check_length(key)
 }
 
-fn check_length(key: &LockKey) -> Result<(), Fault> {
-    if key.as_bytes().len() > LONGEST_KEY {
-        return Err(Fault::Impossible {
-            field: "key".into(),
-            detail: format!("is longer than {LONGEST_KEY} bytes"),
-            min_ttl_ms: None,
-        });
+fn check_length(key: &LockKey) -> Result<(), OperationError> {
+    if key.as_bytes().len() > MAX_KEY_BYTES {
+        return Err(OperationError::invalid_field(
+            "key",
+            InvalidValue::TooManyBytes { max: MAX_KEY_BYTES },
+        ));
     }
     Ok(())
 }
 
-/// Whether operations on this name are done in the group.
-fn check_name(group: &Group, key: &LockKey) -> Result<(), Fault> {
-    let patterns = match group.config.outside(key.as_bytes()) {
+/// Checks that the configuration allows operations on this name in the group.
+fn check_key_allowed(group: &Group, key: &LockKey) -> Result<(), OperationError> {
+    let patterns = match group.config.key_restriction(key.as_bytes()) {
         None => return Ok(()),
-        Some(Outside::Reserved) => Vec::new(),
-        Some(Outside::Keys(patterns)) => patterns.to_vec(),
+        Some(KeyRestriction::ReservedPrefix) => Vec::new(),
+        Some(KeyRestriction::NoPatternMatches(patterns)) => patterns.to_vec(),
     };
-    Err(Fault::OutsideKeys {
+    Err(OperationError::OutsideKeys {
         key: key.clone(),
         patterns,
     })
@@ -369,6 +395,6 @@ fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-fn millis(span: Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,30 +1,33 @@
-//! Who holds what, added up from the board.
+//! Owners and their locks, aggregated from the index.
 
 use std::sync::Arc;
 
 use super::Operations;
-use crate::domain::{Fault, Owners, OwnersAsked};
-use crate::server::access::Actor;
+use crate::domain::{OperationError, OwnerList, OwnerQuery};
+use crate::server::access::Principal;
 
 impl Operations {
-    /// Who holds what, in one group or all that may be seen. Nothing is asked of the nodes.
+    /// The owners and their locks, in one group or all visible ones. Sends no requests to the
+    /// nodes.
     pub async fn owners(
         &self,
-        actor: &Actor,
+        principal: &Principal,
         group: Option<&str>,
-        asked: OwnersAsked,
-    ) -> Result<Owners, Fault> {
+        query: OwnerQuery,
+    ) -> Result<OwnerList, OperationError> {
         if let Some(group) = group {
-            self.group_to_see(actor, group)?;
+            self.visible_group(principal, group)?;
         }
-        let (sight, group) = (actor.rights().sight(), group.map(str::to_owned));
-        let adding_up = self.index().query(move |index, now| {
+        let (visible_groups, group) =
+            (principal.grant().visible_groups(), group.map(str::to_owned));
+        let aggregating = self.index().query(move |index, now| {
             let locks = index.locks().map(Arc::as_ref).filter(|lock| {
-                let theirs = &lock.id.group;
-                group.as_ref().is_none_or(|group| group == theirs) && sight.shows(theirs)
+                let lock_group = &lock.id.group;
+                group.as_ref().is_none_or(|group| group == lock_group)
+                    && visible_groups.contains(lock_group)
             });
-            Owners::of(locks, &asked, now)
+            OwnerList::from_locks(locks, &query, now)
         });
-        adding_up.await
+        aggregating.await
     }
 }

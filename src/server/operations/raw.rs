@@ -1,27 +1,31 @@
-//! A key as its nodes have it right now, for whoever does not believe what was made of it. Nothing that proves ownership leaves.
+//! The raw value of a key on its nodes, to check how it was interpreted. Secret parts are removed.
 
 use super::Operations;
 use crate::domain::raw::RawNode;
-use crate::domain::{Fault, LockId, Verb};
-use crate::server::access::Actor;
+use crate::domain::{LockId, OperationError, Permission};
+use crate::server::access::Principal;
 use crate::server::formats::raw;
 
 impl Operations {
-    /// What each node has under this name.
-    pub async fn raw(&self, actor: &Actor, id: &LockId) -> Result<Vec<RawNode>, Fault> {
-        let group = self.group_to_read_in(actor, Verb::ReadRaw, id)?;
-        let naming = group.config.naming();
-        let look = group.look(std::slice::from_ref(&id.key)).await;
-        let node = |node: crate::server::nodes::NodeLook| RawNode {
+    /// The value that each node has under this key.
+    pub async fn raw(
+        &self,
+        principal: &Principal,
+        id: &LockId,
+    ) -> Result<Vec<RawNode>, OperationError> {
+        let group = self.group_for_read(principal, Permission::ReadRaw, id)?;
+        let key_patterns = group.config.key_patterns();
+        let inspection = group.inspect(std::slice::from_ref(&id.key)).await;
+        let node = |node: crate::server::nodes::NodeInspection| RawNode {
             node: node.node,
-            shown: node
-                .seen
-                .map(|seen| {
-                    let sighting = seen.into_iter().next().flatten();
-                    sighting.map(|sighting| raw::shown(&sighting, naming))
+            content: node
+                .result
+                .map(|states| {
+                    let key_state = states.into_iter().next().flatten();
+                    key_state.map(|key_state| raw::redact(&key_state, key_patterns))
                 })
-                .map_err(|missed| missed.reason().to_owned()),
+                .map_err(|error| error.reason().clone()),
         };
-        Ok(look.nodes.into_iter().map(node).collect())
+        Ok(inspection.nodes.into_iter().map(node).collect())
     }
 }

@@ -1,84 +1,88 @@
-//! Records for a few seconds what everybody asks of one node: who tries in vain to take which lock.
+//! Records all commands of one node for a few seconds (`MONITOR`), to find clients that fail to
+//! acquire locks.
 
 use std::time::Duration;
 
 use super::Operations;
-use super::audited::by;
-use crate::domain::{ActKind, Fault, MonitorSample, Place, Verb};
-use crate::server::access::Actor;
-use crate::server::audit::{Asked, End};
-use crate::server::nodes::monitor::{NoSample, sample};
+use super::audit_scope::audit_principal;
+use super::clear_restart_hazard::unknown_node_error;
+use crate::domain::operation_error::{DenialReason, InvalidValue, LimitReached};
+use crate::domain::{AuditDetail, MonitorSample, OperationError, OperationKind, Permission, Scope};
+use crate::server::access::Principal;
+use crate::server::audit::{AuditOutcome, AuditRequest};
+use crate::server::nodes::monitor::{SampleError, sample};
 
-/// The longest sample.
-pub const LONGEST_SAMPLE: Duration = Duration::from_secs(10);
+/// The maximum duration of a sample.
+pub const MAX_SAMPLE_DURATION: Duration = Duration::from_secs(10);
 
 impl Operations {
-    /// Takes a sample of one node. It changes nothing, so it is not refused where acts are; it costs the node a quarter up to
-    /// twice as much for each command meanwhile, so there is one at a time.
+    /// Takes a sample of one node. It changes nothing, so it is allowed in read-only groups. During
+    /// a sample each command costs the node 1.25 to 2 times as much, so only one sample runs at a
+    /// time.
     pub async fn monitor_sample(
         &self,
-        actor: &Actor,
+        principal: &Principal,
         group: &str,
         node: &str,
-        how_long: Duration,
-    ) -> Result<MonitorSample, Fault> {
-        let mut asked = Asked::new(ActKind::Sample, by(actor));
-        asked.group = Some(group);
-        asked.detail = Some(format!("node {node:?}, for {} s", how_long.as_secs()));
-        let taken = self.sample(actor, group, node, how_long).await;
-        match &taken {
-            Ok(_) => self.audit.tell(&asked, &End::done(&[])),
-            Err(fault) => self.audit.refused(&asked, fault),
+        duration: Duration,
+    ) -> Result<MonitorSample, OperationError> {
+        let mut record = AuditRequest::new(OperationKind::Monitor, audit_principal(principal));
+        record.group = Some(group);
+        record.detail = Some(AuditDetail::Sample {
+            node: node.to_owned(),
+            seconds: duration.as_secs(),
+        });
+        let sample = self.sample(principal, group, node, duration).await;
+        match &sample {
+            Ok(_) => self.audit.record(&record, &AuditOutcome::done(&[])),
+            Err(error) => self.audit.record_rejection(&record, error),
         }
-        taken
+        sample
     }
 
     async fn sample(
         &self,
-        actor: &Actor,
+        principal: &Principal,
         group: &str,
         node: &str,
-        how_long: Duration,
-    ) -> Result<MonitorSample, Fault> {
+        duration: Duration,
+    ) -> Result<MonitorSample, OperationError> {
         let name = group;
-        let group = self.group_to_see(actor, name)?;
-        actor.may(Verb::Sample, Place::group(name))?;
-        let nodes = group.each();
-        let named = nodes.iter().find(|one| one.name() == node);
-        let node = named.ok_or_else(|| Fault::Impossible {
-            field: "node".to_owned(),
-            detail: format!("the group has no node {node:?}"),
-            min_ttl_ms: None,
-        })?;
-        if how_long.is_zero() || how_long > LONGEST_SAMPLE {
-            return Err(Fault::Impossible {
-                field: "seconds".to_owned(),
-                detail: format!("from 1 to {}", LONGEST_SAMPLE.as_secs()),
-                min_ttl_ms: None,
-            });
+        let group = self.visible_group(principal, name)?;
+        principal.authorize(Permission::Monitor, Scope::group(name))?;
+        let nodes = group.nodes();
+        let named = nodes.iter().find(|candidate| candidate.name() == node);
+        let node = named.ok_or_else(|| unknown_node_error(node))?;
+        if duration.is_zero() || duration > MAX_SAMPLE_DURATION {
+            let max = MAX_SAMPLE_DURATION.as_secs();
+            return Err(OperationError::invalid_field(
+                "seconds",
+                InvalidValue::OutOfRange { min: 1, max },
+            ));
         }
-        let _only_one = self.sampling.try_lock().map_err(|_| Fault::TooMany {
-            detail: "a sample is being taken already; there is one at a time".to_owned(),
-            retry_after_ms: 1_000,
-        })?;
-        let taken = sample(node, &group.config.keys, how_long).await;
-        let taken = taken.map_err(|why| match why {
-            NoSample::Refused(why) => Fault::Forbidden {
-                why: format!(
-                    "the node takes no sample: {why} (the user needs +monitor, and +client|tracking to tell failures)"
-                ),
+        let _guard = self
+            .sampling
+            .try_lock()
+            .map_err(|_| OperationError::TooManyRequests {
+                cause: LimitReached::SampleRunning,
+                retry_after_ms: 1_000,
+            })?;
+        let sample = sample(node, &group.config.keys, duration).await;
+        let sample = sample.map_err(|reason| match reason {
+            SampleError::Rejected(cause) => OperationError::Forbidden {
+                cause: DenialReason::SampleRejected { cause },
             },
-            NoSample::Unreachable(why) => Fault::Unreachable {
-                reached: 0,
-                asked: 1,
+            SampleError::Unreachable(reason) => OperationError::Unreachable {
+                nodes_reached: 0,
+                nodes_total: 1,
                 quorum: 1,
-                nodes: vec![crate::domain::NodeAnswer {
+                nodes: vec![crate::domain::NodeObservation {
                     node: node.name().to_owned(),
-                    answer: crate::domain::Answer::Unreachable { reason: why },
+                    observation: crate::domain::Observation::Unreachable { reason },
                 }],
             },
         })?;
-        self.index.sampled(&group.config.name, &taken).await;
-        Ok(taken)
+        self.index.record_sample(&group.config.name, &sample).await;
+        Ok(sample)
     }
 }

@@ -1,46 +1,51 @@
-//! Subscribing to changes, as far as somebody may see them.
+//! Subscriptions to changes that the principal may see.
 
 use std::sync::Arc;
 
 use super::Operations;
-use crate::domain::{Fault, LockId, Sight, View};
-use crate::server::access::Actor;
+use crate::domain::{LockId, OperationError, VisibleGroups, WindowQuery};
+use crate::server::access::Principal;
 use crate::server::index::event::EventId;
-use crate::server::index::{Subject, Subscription, Watched};
+use crate::server::index::{SubscriberView, Subscription, Topic};
 
-/// What somebody subscribes to.
+/// A subscription request.
 pub struct SubscribeRequest {
-    /// Only this group.
+    /// Restricts the subscription to this group.
     pub group: Option<String>,
-    /// A part of the board and locks that are followed wherever they stand, in place of every change.
-    pub part: Option<(View, Vec<LockId>)>,
-    /// The id of the last event that was seen.
-    pub last_seen: Option<String>,
-    /// How many have subscribed before.
+    /// A view, and locks that are followed wherever they appear; instead of all changes.
+    pub window: Option<(WindowQuery, Vec<LockId>)>,
+    /// The id of the last received event.
+    pub last_event_id: Option<String>,
+    /// The number of subscribers before this one.
     pub rank: u32,
-    /// What pings say of the console's build.
+    /// The build of the console that pings contain.
     pub build: &'static str,
 }
 
 impl Operations {
-    /// Begins to tell somebody of changes.
+    /// Starts a subscription.
     pub async fn subscribe(
         &self,
-        actor: &Actor,
+        principal: &Principal,
         request: SubscribeRequest,
-    ) -> Result<Subscription, Fault> {
-        let mut sight = actor.rights().sight();
+    ) -> Result<Subscription, OperationError> {
+        let mut visible_groups = principal.grant().visible_groups();
         if let Some(group) = &request.group {
-            self.check_sight(actor, group)?;
-            sight = Sight::of(group);
+            self.authorize_view(principal, group)?;
+            visible_groups = VisibleGroups::only(group);
         }
-        let place = request.last_seen.as_deref().and_then(EventId::parse);
-        let subject = match request.part {
-            Some((mut view, also)) => {
-                view.filter.sight = actor.rights().sight();
-                Subject::Window(Arc::new(Watched::new(view, also).after(place)))
+        let last_event = request.last_event_id.as_deref().and_then(EventId::parse);
+        let subject = match request.window {
+            Some((mut view, followed)) => {
+                view.filter.visible_groups = principal.grant().visible_groups();
+                Topic::View(Arc::new(
+                    SubscriberView::new(view, followed).resuming_from(last_event),
+                ))
             }
-            None => Subject::Everything { sight, place },
+            None => Topic::AllChanges {
+                visible_groups,
+                last_event_id: last_event,
+            },
         };
         Subscription::start(self.index().clone(), subject, request.rank, request.build).await
     }

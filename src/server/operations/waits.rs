@@ -1,84 +1,99 @@
-//! Who waits for whom: this console's own waiters, and those in the queues of Redisson's fair locks, read when it is asked.
+//! The wait-for graph: this console's own waiters, and those in the queues of Redisson's fair
+//! locks, which are read on request.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use super::{Operations, count};
 use crate::domain::{
-    Fault, Fingerprint, Format, Lock, LockId, LockKey, Timestamp, WaitedFor, Waiter, Waits, WaitsIn,
+    BlockingLock, Fingerprint, Format, Lock, LockId, LockKey, OperationError, Timestamp,
+    WaitForGraph, WaitQueue, Waiter,
 };
-use crate::server::access::Actor;
+use crate::server::access::Principal;
 use crate::server::formats;
-use crate::server::locking::fair_queue;
-use crate::server::nodes::queues::{self, MOST_READ, Queue};
+use crate::server::locking::fair_queue_keys;
+use crate::server::nodes::queues::{self, FairQueue, MAX_READ};
 use crate::server::nodes::{Group, node::Node};
 
-/// Nodes are asked at most this often, however many ask here.
-const FRESH: Duration = Duration::from_secs(1);
-/// So many queues of one group are read.
-const MOST_QUEUES: usize = 2_000;
-/// So many locks that somebody waits for are told of one group.
-const MOST_LOCKS: usize = 1_000;
-/// So many locks that a waiter holds are told.
-const MOST_HELD: usize = 20;
+/// How long the graph is cached, so that the number of requests does not multiply the load on the
+/// nodes.
+const MAX_AGE: Duration = Duration::from_secs(1);
+/// The maximum number of queues that are read per group.
+const MAX_QUEUES: usize = 2_000;
+/// The maximum number of contended locks returned per group.
+const MAX_LOCKS: usize = 1_000;
+/// The maximum number of held locks returned per waiter.
+const MAX_HELD_LOCKS: usize = 20;
 
 impl Operations {
-    /// Who waits for whom, in one group or all.
-    pub async fn waits(&self, actor: &Actor, group: Option<&str>) -> Result<Waits, Fault> {
-        let wanted = match group {
-            Some(name) => vec![self.group_to_see(actor, name)?],
+    /// The wait-for graph of one group or all visible ones.
+    pub async fn waits(
+        &self,
+        principal: &Principal,
+        group: Option<&str>,
+    ) -> Result<WaitForGraph, OperationError> {
+        let groups = match group {
+            Some(name) => vec![self.visible_group(principal, name)?],
             None => {
-                let sight = actor.rights().sight();
+                let visible_groups = principal.grant().visible_groups();
                 let mut groups = self.all_groups().to_vec();
-                groups.retain(|group| sight.shows(&group.config.name));
+                groups.retain(|group| visible_groups.contains(&group.config.name));
                 groups
             }
         };
-        let asking = wanted.iter().map(|group| self.waits_in(group));
-        let mut all = Waits {
+        let reading = groups.iter().map(|group| self.cached_waits(group));
+        let mut all = WaitForGraph {
             locks: Vec::new(),
             observed_at: self.index().now(),
-            unread: Vec::new(),
-            is_cut: false,
+            unread_nodes: Vec::new(),
+            truncated: false,
         };
-        for told in futures::future::join_all(asking).await {
-            all.locks.extend(told.locks);
-            all.observed_at = all.observed_at.min(told.observed_at);
-            all.unread.extend(told.unread);
-            all.is_cut |= told.is_cut;
+        for waits in futures::future::join_all(reading).await {
+            all.locks.extend(waits.locks);
+            all.observed_at = all.observed_at.min(waits.observed_at);
+            all.unread_nodes.extend(waits.unread_nodes);
+            all.truncated |= waits.truncated;
         }
-        all.locks = Waits::arrange(all.locks);
+        all.locks = WaitForGraph::sorted_by_impact(all.locks);
         Ok(all)
     }
 
-    /// One group, read again where that was not just done. Those who ask meanwhile wait for the same answer.
-    async fn waits_in(&self, group: &Group) -> Waits {
+    /// The graph of one group, from the cache if it is recent. Simultaneous requests share one
+    /// read.
+    async fn cached_waits(&self, group: &Group) -> WaitForGraph {
         let (now, read) = (|| self.index().now(), |now| self.read_waits(group, now));
-        self.waits.get(&group.config.name, now, FRESH, read).await
+        self.wait_graphs
+            .get_or_load(&group.config.name, now, MAX_AGE, read)
+            .await
     }
 
-    async fn read_waits(&self, group: &Group, now: Timestamp) -> Waits {
+    async fn read_waits(&self, group: &Group, now: Timestamp) -> WaitForGraph {
         let name = &group.config.name;
-        let (fair, is_cut) = self.fair_locks(name);
-        let names: Vec<_> = fair.iter().map(fair_queue).collect();
+        let (fair, is_truncated) = self.fair_locks(name);
+        let names: Vec<_> = fair.iter().map(fair_queue_keys).collect();
         let read = |node: std::sync::Arc<Node>| {
             let names = &names;
-            async move { (node.name().to_owned(), queues::read(&node, names).await) }
+            async move {
+                (
+                    node.name().to_owned(),
+                    queues::read_queues(&node, names).await,
+                )
+            }
         };
-        let mut lines: HashMap<LockKey, Line> = HashMap::new();
-        for waiting in self.queues(name).all(MOST_READ) {
-            let line = lines.entry(waiting.key).or_default();
-            line.many = waiting.many;
-            line.waiters = waiting.first.into_iter().map(of_console).collect();
+        let mut merged: HashMap<LockKey, MergedQueue> = HashMap::new();
+        for waiting in self.queues(name).all_waiters(MAX_READ) {
+            let queue = merged.entry(waiting.key).or_default();
+            queue.count = waiting.count;
+            queue.waiters = waiting.first.into_iter().map(console_waiter).collect();
         }
         let mut unread = Vec::new();
         if !names.is_empty() {
-            for (node, read) in group.on_each(read).await {
+            for (node, read) in group.call_all(read).await {
                 match read {
                     Ok(queues) => {
                         for (key, queue) in fair.iter().zip(queues) {
                             if queue.length > 0 {
-                                lines.entry(key.clone()).or_default().add(queue);
+                                merged.entry(key.clone()).or_default().add(queue);
                             }
                         }
                     }
@@ -86,41 +101,45 @@ impl Operations {
                 }
             }
         }
-        lines.retain(|_, line| line.many > 0);
-        let mut locks = self.owners_of(name, lines);
-        locks = Waits::arrange(locks);
-        let is_cut = is_cut || locks.len() > MOST_LOCKS;
-        locks.truncate(MOST_LOCKS);
-        Waits {
+        merged.retain(|_, queue| queue.count > 0);
+        let mut locks = self.with_owners(name, merged);
+        locks = WaitForGraph::sorted_by_impact(locks);
+        let is_truncated = is_truncated || locks.len() > MAX_LOCKS;
+        locks.truncate(MAX_LOCKS);
+        WaitForGraph {
             locks,
             observed_at: now,
-            unread,
-            is_cut,
+            unread_nodes: unread,
+            truncated: is_truncated,
         }
     }
 
-    /// The locks on the board that may have a queue, and whether there are more.
+    /// The locks in the index that may have a queue, and whether there are more than the limit.
     fn fair_locks(&self, group: &str) -> (Vec<LockKey>, bool) {
         let is_fair = |lock: &&std::sync::Arc<Lock>| {
             matches!(lock.format, Format::Redisson | Format::RedissonFair)
         };
         let index = self.index().snapshot();
-        let fair = index.locks_of(group).filter(is_fair).take(MOST_QUEUES + 1);
+        let fair = index.locks_of(group).filter(is_fair).take(MAX_QUEUES + 1);
         let mut keys: Vec<LockKey> = fair.map(|lock| lock.id.key.clone()).collect();
-        let is_cut = keys.len() > MOST_QUEUES;
-        keys.truncate(MOST_QUEUES);
-        (keys, is_cut)
+        let is_truncated = keys.len() > MAX_QUEUES;
+        keys.truncate(MAX_QUEUES);
+        (keys, is_truncated)
     }
 
-    /// Who has the locks that are waited for, and which locks the waiters have.
-    fn owners_of(&self, group: &str, mut lines: HashMap<LockKey, Line>) -> Vec<WaitedFor> {
-        let waiters: HashSet<Fingerprint> = lines
+    /// Adds the owners of the contended locks, and the locks that the waiters hold.
+    fn with_owners(
+        &self,
+        group: &str,
+        mut merged: HashMap<LockKey, MergedQueue>,
+    ) -> Vec<BlockingLock> {
+        let waiters: HashSet<Fingerprint> = merged
             .values()
-            .flat_map(|line| &line.waiters)
+            .flat_map(|queue| &queue.waiters)
             .map(|waiter| waiter.fingerprint.clone())
             .collect();
         let mut held: HashMap<Fingerprint, Vec<LockId>> = HashMap::new();
-        let mut locks = Vec::with_capacity(lines.len());
+        let mut locks = Vec::with_capacity(merged.len());
         for lock in self.index().snapshot().locks_of(group) {
             for owner in &lock.owners {
                 if waiters.contains(&owner.fingerprint) {
@@ -128,89 +147,90 @@ impl Operations {
                     held.push(lock.id.clone());
                 }
             }
-            if let Some(line) = lines.remove(&lock.id.key) {
-                locks.push(line.for_lock(lock.id.clone(), Some(lock)));
+            if let Some(queue) = merged.remove(&lock.id.key) {
+                locks.push(queue.into_waited_for(lock.id.clone(), Some(lock)));
             }
         }
-        // Nobody is seen with them: free just now, or not looked at.
-        for (key, line) in lines {
+        // No owner in the index: the lock has just been released, or has not been observed.
+        for (key, queue) in merged {
             let id = LockId {
                 group: group.to_owned(),
                 key,
             };
-            locks.push(line.for_lock(id, None));
+            locks.push(queue.into_waited_for(id, None));
         }
         for lock in &mut locks {
             for waiter in &mut lock.waiters {
                 let held = held.get(&waiter.fingerprint).into_iter().flatten();
                 let others = held.filter(|id| **id != lock.lock);
-                waiter.holds = others.take(MOST_HELD).cloned().collect();
+                waiter.held_locks = others.take(MAX_HELD_LOCKS).cloned().collect();
             }
         }
         locks
     }
 }
 
-/// Those who wait for one lock.
+/// The waiters for one lock.
 #[derive(Default)]
-struct Line {
+struct MergedQueue {
     waiters: Vec<Waiter>,
-    many: usize,
+    count: usize,
 }
 
-impl Line {
-    /// Adds those who stand in a node's queue. One may stand in that of every node, and wait here as well.
-    fn add(&mut self, queue: Queue) {
+impl MergedQueue {
+    /// Adds the queue of one node. A waiter can be in the queues of several nodes, and wait in this
+    /// console too.
+    fn add(&mut self, queue: FairQueue) {
         let length = usize::try_from(queue.length).unwrap_or(usize::MAX);
-        let beyond = length.saturating_sub(queue.head.len());
-        for standing in queue.head {
-            let fingerprint = formats::fingerprint(&standing.field);
-            let known = self
+        let unlisted = length.saturating_sub(queue.head.len());
+        for entry in queue.head {
+            let fingerprint = formats::fingerprint(&entry.field);
+            let waiter = self
                 .waiters
                 .iter_mut()
                 .find(|waiter| waiter.fingerprint == fingerprint);
-            if let Some(known) = known {
-                known.until = known.until.max(standing.until);
+            if let Some(waiter) = waiter {
+                waiter.expires_at = waiter.expires_at.max(entry.until);
                 continue;
             }
-            self.many += 1;
-            if self.waiters.len() < MOST_READ {
+            self.count += 1;
+            if self.waiters.len() < MAX_READ {
                 self.waiters.push(Waiter {
-                    waits_in: WaitsIn::RedissonQueue,
-                    label: formats::redisson_owner::label(&standing.field),
+                    queue: WaitQueue::RedissonQueue,
+                    label: formats::redisson_owner::label(&entry.field),
                     fingerprint,
-                    since: None,
-                    until: standing.until,
-                    holds: Vec::new(),
+                    waiting_since: None,
+                    expires_at: entry.until,
+                    held_locks: Vec::new(),
                     deadlock: false,
                 });
             }
         }
-        self.many = self.many.max(self.waiters.len().saturating_add(beyond));
+        self.count = self.count.max(self.waiters.len().saturating_add(unlisted));
     }
 
-    fn for_lock(self, id: LockId, seen: Option<&Lock>) -> WaitedFor {
-        WaitedFor {
+    fn into_waited_for(self, id: LockId, lock: Option<&Lock>) -> BlockingLock {
+        BlockingLock {
             lock: id,
-            owners: seen.map_or_else(Vec::new, |lock| lock.owners.clone()),
-            held_since: seen.map(|lock| lock.acquired_at),
+            owners: lock.map_or_else(Vec::new, |lock| lock.owners.clone()),
+            held_since: lock.map(|lock| lock.acquired_at),
             waiters: self.waiters,
-            waiting: count(self.many),
-            blocks: 0,
+            waiter_count: count(self.count),
+            blocked_waiter_count: 0,
             depth: 0,
             deadlock: false,
         }
     }
 }
 
-fn of_console(named: crate::server::locking::wait::Named) -> Waiter {
+fn console_waiter(waiter: crate::server::locking::wait_queue::WaiterInfo) -> Waiter {
     Waiter {
-        waits_in: WaitsIn::Console,
-        label: named.label,
-        fingerprint: named.fingerprint,
-        since: Some(named.since),
-        until: None,
-        holds: Vec::new(),
+        queue: WaitQueue::Console,
+        label: waiter.label,
+        fingerprint: waiter.fingerprint,
+        waiting_since: Some(waiter.since),
+        expires_at: None,
+        held_locks: Vec::new(),
         deadlock: false,
     }
 }

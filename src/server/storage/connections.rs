@@ -1,4 +1,4 @@
-//! How connections to the database are opened: one to write with, a few to read with.
+//! Opens the connections to the database: one for writing, a small pool for reading.
 
 use std::time::{Duration, Instant};
 
@@ -7,66 +7,67 @@ use sqlx::any::{AnyConnectOptions, AnyPoolOptions, install_default_drivers};
 use sqlx::{AnyConnection, AnyPool, ConnectOptions as _, Executor as _};
 use tokio::time::timeout;
 
-use super::options::quiet;
+use super::options::connect_options;
 use super::{StorageError, migrations, sqlite};
 use crate::server::config::StorageUrl;
 
-/// How many connections read at the same time.
+/// Connections in the read pool.
 const MAX_READERS: u32 = 4;
-/// How long a reader waits for one of them, and a connection for its server.
+/// How long a read waits for a pooled connection, and a connection attempt for the server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// After it could not be opened, so long nobody tries again: whoever asks meanwhile is told at once.
-const PAUSE: Duration = Duration::from_millis(250);
+/// After a failure to open the database, further attempts within this time fail with the same
+/// error.
+const REOPEN_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The connections to one database.
 pub struct Connections {
-    /// Where it is.
+    /// The location.
     pub url: StorageUrl,
-    is_checked: bool,
+    checks_on_open: bool,
     readers: Mutex<Option<AnyPool>>,
-    failed: Mutex<Option<(Instant, StorageError)>>,
+    last_failure: Mutex<Option<(Instant, StorageError)>>,
 }
 
 impl Connections {
-    /// None is open yet.
-    pub fn new(url: StorageUrl, is_checked: bool) -> Self {
+    /// Creates the connections without opening any.
+    pub fn new(url: StorageUrl, checks_on_open: bool) -> Self {
         Self {
             url,
-            is_checked,
+            checks_on_open,
             readers: Mutex::default(),
-            failed: Mutex::default(),
+            last_failure: Mutex::default(),
         }
     }
 
-    /// Whether it is a server that several consoles share.
+    /// Whether the database is PostgreSQL.
     pub fn is_postgres(&self) -> bool {
         matches!(self.url, StorageUrl::Postgres(_))
     }
 
-    /// The connections for reading, while the database is open.
+    /// The read pool, while the database is open.
     pub fn readers(&self) -> Option<AnyPool> {
         self.readers.lock().clone()
     }
 
-    /// Opens the database, brings its schema up to date and answers the connection to write with.
+    /// Opens the database, migrates its schema and returns the connection for writing.
     pub async fn open(&self) -> Result<AnyConnection, StorageError> {
-        if let Some((at, why)) = &*self.failed.lock()
-            && at.elapsed() < PAUSE
+        if let Some((at, error)) = &*self.last_failure.lock()
+            && at.elapsed() < REOPEN_INTERVAL
         {
-            return Err(why.clone());
+            return Err(error.clone());
         }
         install_default_drivers();
         let opened = match &self.url {
             StorageUrl::Sqlite(_) => {
                 let path = self.url.path().unwrap_or_default();
-                sqlite::open(&path, self.is_checked).await
+                sqlite::open(&path, self.checks_on_open).await
             }
-            StorageUrl::Postgres(url) => postgres(url).await,
+            StorageUrl::Postgres(url) => open_postgres(url).await,
         };
-        let (db, options) = opened.inspect_err(|why| {
-            *self.failed.lock() = Some((Instant::now(), why.clone()));
+        let (db, options) = opened.inspect_err(|error| {
+            *self.last_failure.lock() = Some((Instant::now(), error.clone()));
         })?;
-        *self.failed.lock() = None;
+        *self.last_failure.lock() = None;
         *self.readers.lock() = Some(self.pool(options));
         Ok(db)
     }
@@ -79,7 +80,7 @@ impl Connections {
             .after_connect(move |db, _| {
                 Box::pin(async move {
                     if !is_postgres {
-                        db.execute(sqlite::FOR_READING).await?;
+                        db.execute(sqlite::READER_PRAGMAS).await?;
                     }
                     Ok(())
                 })
@@ -87,18 +88,18 @@ impl Connections {
             .connect_lazy_with(options)
     }
 
-    /// Closes what reads; the next write opens everything again.
+    /// Closes the read pool. The next write opens everything again.
     pub async fn close(&self) {
         let readers = self.readers.lock().take();
         if let Some(readers) = readers {
-            // Whoever reads ends that first, and may take long.
+            // Closing waits for running reads, which may take long.
             tokio::spawn(async move { readers.close().await });
         }
     }
 }
 
-async fn postgres(url: &str) -> Result<(AnyConnection, AnyConnectOptions), StorageError> {
-    let options = quiet(url)?;
+async fn open_postgres(url: &str) -> Result<(AnyConnection, AnyConnectOptions), StorageError> {
+    let options = connect_options(url)?;
     let opening = async {
         let mut db = options.connect().await?;
         migrations::run(&mut db, true).await?;

@@ -1,30 +1,33 @@
-//! Why storage could not do what was asked.
+//! Errors of the storage.
 
 use sqlx::error::{DatabaseError, ErrorKind};
 use sqlx::migrate::MigrateError;
 
-use crate::domain::Fault;
+use crate::domain::OperationError;
+use crate::domain::operation_error::StorageFailure;
 
-/// Why nothing was read or written. The texts have paths and addresses in them: for the log, not for clients.
+/// Why a read or write failed. The messages contain paths and addresses: for the log, not for
+/// clients.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StorageError {
-    /// It cannot be opened or reached, or the connection broke: whether the last write was committed is not known.
+    /// The database cannot be opened or reached, or the connection broke: whether the last write
+    /// was committed is unknown.
     #[error("the storage is unavailable: {0}")]
     Unavailable(String),
-    /// Another program keeps it locked, or too much waits.
+    /// Another process has the database locked, or too many operations are waiting.
     #[error("the storage is busy: {0}")]
     Busy(String),
-    /// There is no room.
+    /// The disk is full.
     #[error("the storage is full: {0}")]
     Full(String),
-    /// It cannot be written to.
+    /// The database is read-only.
     #[error("the storage is read-only: {0}")]
     ReadOnly(String),
-    /// The file is broken. It is set aside when it is opened next.
+    /// The file is damaged. It is renamed and replaced when it is opened next.
     #[error("the storage is damaged: {0}")]
     Damaged(String),
-    /// A row that is to be there once is there already.
-    #[error("there is such a row already: {0}")]
+    /// A row with the same unique key exists already.
+    #[error("the row already exists: {0}")]
     Duplicate(String),
     /// The database rejected a statement.
     #[error("the storage rejected a statement: {0}")]
@@ -32,40 +35,44 @@ pub enum StorageError {
 }
 
 impl StorageError {
-    /// What an error of the library means.
-    pub fn of(why: &sqlx::Error) -> Self {
-        match why {
-            sqlx::Error::Database(told) => Self::told(&**told),
-            sqlx::Error::Migrate(why) => Self::of_migration(why),
-            sqlx::Error::PoolTimedOut => Self::Busy("every connection is in use".to_owned()),
+    /// Classifies an error of sqlx.
+    pub fn of(error: &sqlx::Error) -> Self {
+        match error {
+            sqlx::Error::Database(error) => Self::from_database(&**error),
+            sqlx::Error::Migrate(error) => Self::from_migration(error),
+            sqlx::Error::PoolTimedOut => Self::Busy("all connections are in use".to_owned()),
             sqlx::Error::RowNotFound
             | sqlx::Error::ColumnDecode { .. }
             | sqlx::Error::Decode(_)
             | sqlx::Error::Encode(_)
             | sqlx::Error::ColumnNotFound(_)
-            | sqlx::Error::TypeNotFound { .. } => Self::Rejected(why.to_string()),
-            _ => Self::Unavailable(why.to_string()),
+            | sqlx::Error::TypeNotFound { .. } => Self::Rejected(error.to_string()),
+            _ => Self::Unavailable(error.to_string()),
         }
     }
 
-    fn of_migration(why: &MigrateError) -> Self {
-        match why {
-            MigrateError::Execute(why) | MigrateError::ExecuteMigration(why, _) => Self::of(why),
-            why => Self::Unavailable(why.to_string()),
+    fn from_migration(error: &MigrateError) -> Self {
+        match error {
+            MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => {
+                Self::of(error)
+            }
+            error => Self::Unavailable(error.to_string()),
         }
     }
 
-    fn told(why: &dyn DatabaseError) -> Self {
-        let (text, code) = (why.to_string(), why.code().unwrap_or_default());
-        if why.kind() == ErrorKind::UniqueViolation {
+    fn from_database(error: &dyn DatabaseError) -> Self {
+        let (text, code) = (error.to_string(), error.code().unwrap_or_default());
+        if error.kind() == ErrorKind::UniqueViolation {
             return Self::Duplicate(text);
         }
-        // SQLite has numbers of which the lowest byte is the kind; PostgreSQL five letters or digits.
+        // SQLite has numeric codes whose lowest byte is the primary code
+        // (<https://www.sqlite.org/rescode.html>). PostgreSQL has five letters or digits.
         match code.parse::<u32>().ok().filter(|_| code.len() < 5) {
             Some(code) => match code & 0xff {
                 5 | 6 => Self::Busy(text),
                 8 => Self::ReadOnly(text),
-                // A file that may not grow is an error of writing.
+                // A file that cannot grow is reported as a write error: `SQLITE_IOERR_WRITE` or
+                // `SQLITE_IOERR_FSYNC`.
                 13 => Self::Full(text),
                 10 if [778, 1034].contains(&code) => Self::Full(text),
                 11 | 26 => Self::Damaged(text),
@@ -87,8 +94,8 @@ impl StorageError {
         }
     }
 
-    /// Whether the connection is of no more use. SQLite opens a file on a read-only disk for reading alone, and such a
-    /// connection stays so when the disk can be written again.
+    /// Whether the connection must be closed. SQLite opens a file on a read-only disk read-only,
+    /// and that connection stays read-only when the disk becomes writable.
     pub(super) fn breaks_connection(&self) -> bool {
         matches!(
             self,
@@ -98,30 +105,31 @@ impl StorageError {
 }
 
 impl From<sqlx::Error> for StorageError {
-    fn from(why: sqlx::Error) -> Self {
-        Self::of(&why)
+    fn from(error: sqlx::Error) -> Self {
+        Self::of(&error)
     }
 }
 
-impl From<StorageError> for Fault {
-    /// Where it is and what it said stands in the log: that is not for everybody who calls.
+impl From<StorageError> for OperationError {
+    /// The location and the message of the error are in the log only: not every caller may read
+    /// them.
     fn from(_: StorageError) -> Self {
-        StorageError::fault()
+        StorageError::operation_error()
     }
 }
 
 impl StorageError {
-    /// What a client is told of any of them.
-    pub fn fault() -> Fault {
-        Fault::StorageUnavailable {
-            detail: "the console's storage cannot be used; the server's log says why".to_owned(),
+    /// The error that clients receive for any storage error.
+    pub fn operation_error() -> OperationError {
+        OperationError::StorageUnavailable {
+            cause: StorageFailure::Unavailable,
         }
     }
 
-    /// With the file that it is about, where that is not said.
-    pub(super) fn about(self, path: &std::path::Path) -> Self {
+    /// Adds the path to errors that do not contain it.
+    pub(super) fn with_path(self, path: &std::path::Path) -> Self {
         match self {
-            Self::Unavailable(why) => Self::Unavailable(format!("{}: {why}", path.display())),
+            Self::Unavailable(error) => Self::Unavailable(format!("{}: {error}", path.display())),
             other => other,
         }
     }

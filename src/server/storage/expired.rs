@@ -1,4 +1,4 @@
-//! What has an end is deleted after it.
+//! Deletes expired rows.
 
 use std::time::Duration;
 
@@ -7,16 +7,16 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::Storage;
 use crate::server::clock::Clock;
 
-/// How often. Whoever reads such a row looks at its end.
+/// The interval. Readers check the expiry of a row themselves.
 const INTERVAL: Duration = Duration::from_mins(1);
-/// The tables whose rows have one.
-const DELETES: [&str; 3] = [
+/// The tables whose rows expire.
+const DELETE_STATEMENTS: [&str; 3] = [
     "DELETE FROM session WHERE expires_at < $1",
     "DELETE FROM sign_in_attempt WHERE expires_at < $1",
     "DELETE FROM idempotency_record WHERE expires_at < $1",
 ];
 
-/// Deletes what has ended, again and again.
+/// Deletes expired rows periodically.
 pub async fn delete_expired(storage: Storage, clock: Clock) {
     let mut tick = interval(INTERVAL);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -25,14 +25,14 @@ pub async fn delete_expired(storage: Storage, clock: Clock) {
         let now = clock.now().millis();
         let deleted = storage.write(move |db| {
             Box::pin(async move {
-                for delete in DELETES {
+                for delete in DELETE_STATEMENTS {
                     sqlx::query(delete).bind(now).execute(&mut *db).await?;
                 }
                 Ok(())
             })
         });
-        if let Err(why) = deleted.await {
-            tracing::debug!("what has ended stays in storage for another minute: {why}");
+        if let Err(error) = deleted.await {
+            tracing::debug!("deleting expired rows failed; retrying in a minute: {error}");
         }
     }
 }

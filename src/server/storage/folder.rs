@@ -1,8 +1,10 @@
-//! The folder of an SQLite file: what is in it is looked at relative to a handle of the folder, and never through a link.
+//! The folder of an SQLite file. Files in it are accessed relative to an open handle of the folder
+//! and never through symbolic links.
 //!
-//! Where root runs a command beside the service, the folder belongs to the service's account. Whoever has that account could
-//! plant links there, so nothing is given to it but what was created here, and no file is opened that another put there. SQLite itself
-//! follows no link when it opens a file.
+//! When root runs a command beside the service, the folder belongs to the service's account. A
+//! process of that account could plant links there. Therefore only files created here change their
+//! owner, and files planted by other users are not opened. SQLite itself opens files without
+//! following links.
 
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, TryLockError};
@@ -17,9 +19,10 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-/// The mode of files that are created.
-const MODE: Mode = Mode::from_raw_mode(0o600);
-/// The state folder of a service with a dynamic user is a link to another folder; more of them in a row mean a circle.
+/// The mode of created files.
+const FILE_MODE: Mode = Mode::from_raw_mode(0o600);
+/// With `DynamicUser=`, systemd makes the state folder a link to another folder. More links in a
+/// row are treated as a loop.
 const MAX_LINKS: usize = 8;
 
 /// An open folder.
@@ -31,7 +34,8 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Opens the folder at `path`. A link is followed only if it belongs to root or to the user of this process.
+    /// Opens the folder at `path`. A link is followed only if it belongs to root or to the user of
+    /// this process.
     pub fn open(path: &Path) -> io::Result<Self> {
         let mut path = path.to_owned();
         for _ in 0..MAX_LINKS {
@@ -39,8 +43,8 @@ impl Folder {
             match openat(CWD, &path, flags, Mode::empty()) {
                 Ok(handle) => {
                     let handle = File::from(handle);
-                    let about = handle.metadata()?;
-                    let (uid, gid) = (about.uid(), about.gid());
+                    let stat = handle.metadata()?;
+                    let (uid, gid) = (stat.uid(), stat.gid());
                     return Ok(Self {
                         handle,
                         path,
@@ -48,21 +52,21 @@ impl Folder {
                         gid,
                     });
                 }
-                // What a link gives depends on the system.
-                Err(why @ (Errno::LOOP | Errno::NOTDIR)) => match trusted_target(&path)? {
+                // The error for a link depends on the operating system.
+                Err(error @ (Errno::LOOP | Errno::NOTDIR)) => match trusted_target(&path)? {
                     Some(target) => path = target,
-                    None => return Err(why.into()),
+                    None => return Err(error.into()),
                 },
-                Err(why) => return Err(why.into()),
+                Err(error) => return Err(error.into()),
             }
         }
         Err(Errno::LOOP.into())
     }
 
-    /// The same; a folder that does not exist is created for this user alone.
+    /// The same, but creates a missing folder with mode 0700.
     pub fn open_or_create(path: &Path) -> io::Result<Self> {
         match Self::open(path) {
-            Err(why) if why.kind() == io::ErrorKind::NotFound => {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 DirBuilder::new().recursive(true).mode(0o700).create(path)?;
                 Self::open(path)
             }
@@ -70,72 +74,73 @@ impl Folder {
         }
     }
 
-    /// Where it is.
+    /// The path, with trusted links resolved.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether there is such a file, and it may be written to.
+    /// Whether the file exists. An existing file is checked before it is written to.
     ///
     /// # Errors
-    /// There is something of that name that another may have put there to have it written to.
-    pub fn is_ours(&self, name: &OsStr) -> io::Result<bool> {
-        let about = match statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(about) => about,
+    /// The name exists but may have been planted: it is a link, not a regular file, or belongs to
+    /// another user.
+    pub fn check_file(&self, name: &OsStr) -> io::Result<bool> {
+        let stat = match statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
             Err(Errno::NOENT) => return Ok(false),
-            Err(why) => return Err(why.into()),
+            Err(error) => return Err(error.into()),
         };
-        let checked = check(&about, self.uid, geteuid().as_raw());
-        checked.map_err(|why| io::Error::other(format!("{} {why}", name.display())))?;
+        let checked = check_ownership(&stat, self.uid, geteuid().as_raw());
+        checked.map_err(|error| io::Error::other(format!("{} {error}", name.display())))?;
         Ok(true)
     }
 
-    /// Creates a file that belongs to the owner of the folder: where root runs a command beside the service, the service must be
-    /// able to go on writing.
+    /// Creates a file that belongs to the owner of the folder. When root runs a command beside the
+    /// service, the service must still be able to write the file.
     pub fn create(&self, name: &OsStr) -> io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
-        let file = openat(&self.handle, name, flags | OFlags::CLOEXEC, MODE)?;
-        self.hand_over(&File::from(file))
+        let file = openat(&self.handle, name, flags | OFlags::CLOEXEC, FILE_MODE)?;
+        self.set_owner(&File::from(file))
     }
 
-    fn hand_over(&self, file: &File) -> io::Result<()> {
+    fn set_owner(&self, file: &File) -> io::Result<()> {
         if file.metadata()?.uid() == self.uid {
             return Ok(());
         }
         match fchown(file, Some(self.uid), Some(self.gid)) {
-            // Only root may, and only root needs to.
-            Err(why) if why.kind() == io::ErrorKind::PermissionDenied => Ok(()),
-            handed => handed,
+            // Only root may change the owner, and only root creates files for another user.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+            result => result,
         }
     }
 
-    /// Gives a file another name.
+    /// Renames a file within the folder.
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         Ok(renameat(&self.handle, from, &self.handle, to)?)
     }
 
-    /// Locks it for as long as this is open, among those who ask for that.
+    /// Takes an advisory lock on the folder, held until the handle is closed.
     pub fn try_lock(&self) -> Result<(), TryLockError> {
         self.handle.try_lock()
     }
 
-    /// Brings its names to disk.
+    /// Syncs the directory entries to disk.
     pub fn sync(&self) -> io::Result<()> {
         self.handle.sync_all()
     }
 }
 
-/// Where a link leads that may be followed; nothing if `path` is no link.
+/// The target of a trusted link; `None` if `path` is not a link.
 fn trusted_target(path: &Path) -> io::Result<Option<PathBuf>> {
-    let about = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)?;
-    if FileType::from_raw_mode(about.st_mode) != FileType::Symlink {
+    let stat = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {
         return Ok(None);
     }
-    if about.st_uid != 0 && about.st_uid != geteuid().as_raw() {
+    if stat.st_uid != 0 && stat.st_uid != geteuid().as_raw() {
         return Err(io::Error::other(format!(
-            "the folder {} is a symbolic link of user {}, which is not followed; name the folder itself",
+            "the folder {} is a symbolic link owned by user {} and is not followed; configure its target instead",
             path.display(),
-            about.st_uid
+            stat.st_uid
         )));
     }
     let target = readlinkat(CWD, path, Vec::new())?;
@@ -146,27 +151,28 @@ fn trusted_target(path: &Path) -> io::Result<Option<PathBuf>> {
     }))
 }
 
-/// Why a file in a folder of the user `folder` is not written to by `me`.
-fn check(about: &Stat, folder: u32, me: u32) -> Result<(), String> {
-    match FileType::from_raw_mode(about.st_mode) {
+/// Checks that a file in a folder of `folder_uid` may be written by `process_uid`.
+fn check_ownership(stat: &Stat, folder_uid: u32, process_uid: u32) -> Result<(), String> {
+    match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => {}
         FileType::Symlink => {
             return Err(
-                "is a symbolic link, which is not followed; name the file itself".to_owned(),
+                "is a symbolic link, which is not followed; configure its target instead"
+                    .to_owned(),
             );
         }
         _ => return Err("is not a regular file".to_owned()),
     }
-    if about.st_nlink > 1 {
+    if stat.st_nlink > 1 {
         return Err(format!(
-            "has {} names (hard links), so it may be another file as well; remove it, or name another",
-            about.st_nlink
+            "has {} hard links, so it may also be another file; remove it or configure another path",
+            stat.st_nlink
         ));
     }
-    if ![0, folder, me].contains(&about.st_uid) {
+    if ![0, folder_uid, process_uid].contains(&stat.st_uid) {
         return Err(format!(
-            "belongs to user {}, and neither to root nor to the owner of its folder (user {folder}); chown it, or name another",
-            about.st_uid
+            "belongs to user {}, not to root or the owner of its folder (user {folder_uid}); change its owner or configure another path",
+            stat.st_uid
         ));
     }
     Ok(())
@@ -178,38 +184,42 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn a_file_is_opened_only_if_it_is_one_file_of_somebody_who_may_own_it() {
-        let place = tempfile::tempdir().unwrap();
-        let path = place.path().join("file");
+    fn only_regular_files_with_one_link_and_a_trusted_owner_are_accepted() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
         std::fs::write(&path, "").unwrap();
-        let stat = |path: &Path| statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).unwrap();
-        let about = stat(&path);
-        let owner = about.st_uid;
-        assert_eq!(check(&about, owner, 4711), Ok(()));
-        assert_eq!(check(&about, 4711, owner), Ok(()));
-        assert_eq!(check(&about, 4711, 4712).is_ok(), owner == 0, "root's");
-        std::fs::hard_link(&path, place.path().join("other")).unwrap();
-        let why = check(&stat(&path), owner, owner).unwrap_err();
-        assert!(why.contains("2 names"), "{why}");
-        assert!(check(&stat(place.path()), owner, owner).is_err());
+        let stat_of = |path: &Path| statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).unwrap();
+        let stat = stat_of(&path);
+        let owner = stat.st_uid;
+        assert_eq!(check_ownership(&stat, owner, 4711), Ok(()));
+        assert_eq!(check_ownership(&stat, 4711, owner), Ok(()));
+        assert_eq!(
+            check_ownership(&stat, 4711, 4712).is_ok(),
+            owner == 0,
+            "root's"
+        );
+        std::fs::hard_link(&path, dir.path().join("other")).unwrap();
+        let error = check_ownership(&stat_of(&path), owner, owner).unwrap_err();
+        assert!(error.contains("2 hard links"), "{error}");
+        assert!(check_ownership(&stat_of(dir.path()), owner, owner).is_err());
     }
 
     #[test]
-    fn links_of_files_are_not_followed_and_those_of_folders_only_where_they_can_be_trusted() {
-        let place = tempfile::tempdir().unwrap();
-        let real = place.path().join("real");
+    fn links_to_files_are_rejected_and_links_to_folders_followed_only_if_trusted() {
+        let dir = tempfile::tempdir().unwrap();
+        let real = dir.path().join("real");
         std::fs::create_dir(&real).unwrap();
-        symlink("real", place.path().join("link")).unwrap();
-        let folder = Folder::open(&place.path().join("link")).unwrap();
+        symlink("real", dir.path().join("link")).unwrap();
+        let folder = Folder::open(&dir.path().join("link")).unwrap();
         symlink("/etc/hostname", real.join("planted")).unwrap();
         symlink("nowhere", real.join("dangling")).unwrap();
         for name in ["planted", "dangling"].map(OsStr::new) {
-            assert!(folder.is_ours(name).is_err());
+            assert!(folder.check_file(name).is_err());
             assert!(folder.create(name).is_err());
         }
         assert!(!real.join("nowhere").exists());
-        symlink("circle", place.path().join("circle")).unwrap();
-        assert!(Folder::open(&place.path().join("circle")).is_err());
+        symlink("circle", dir.path().join("circle")).unwrap();
+        assert!(Folder::open(&dir.path().join("circle")).is_err());
         assert!(Folder::open(&real.join("planted")).is_err());
     }
 }

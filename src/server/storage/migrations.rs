@@ -1,11 +1,12 @@
-//! The schema, step by step. A step is a file in `migrations/sqlite` and one in `migrations/postgres` with the same number, and a line
-//! here. One that was shipped is never changed: its checksum is in the database.
+//! The schema migrations. Each one is a file in `migrations/sqlite` and one in
+//! `migrations/postgres` with the same number, and an entry here. A released migration is never
+//! changed: its checksum is stored in the database.
 
 use futures::future::BoxFuture;
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::{AnyConnection, SqlSafeStr as _};
 
-macro_rules! steps {
+macro_rules! migrations {
     ($folder:literal) => {
         [
             (
@@ -22,18 +23,18 @@ macro_rules! steps {
     };
 }
 
-/// Takes the steps that were not taken yet. Other programs wait meanwhile: PostgreSQL locks the schema, and the folder of an SQLite
-/// file is locked while it is opened.
+/// Applies the pending migrations. Other processes wait meanwhile: PostgreSQL locks the schema, and
+/// the folder of an SQLite file is locked while the file is opened.
 pub fn run(db: &mut AnyConnection, is_postgres: bool) -> BoxFuture<'_, Result<(), MigrateError>> {
-    let steps = match is_postgres {
-        true => steps!("postgres"),
-        false => steps!("sqlite"),
+    let migrations = match is_postgres {
+        true => migrations!("postgres"),
+        false => migrations!("sqlite"),
     };
     let migration = |(version, name, sql): (i64, &'static str, &'static str)| {
         let kind = MigrationType::Simple;
         Migration::new(version, name.into(), kind, sql.into_sql_str(), false)
     };
-    let migrator = Migrator::with_migrations(steps.map(migration).to_vec());
-    // `run` takes any kind of connection, whose lifetimes rustc cannot prove here.
+    let migrator = Migrator::with_migrations(migrations.map(migration).to_vec());
+    // `Migrator::run` is generic over the connection, and rustc cannot prove the lifetimes here.
     Box::pin(async move { migrator.run_direct(None, db, false).await })
 }

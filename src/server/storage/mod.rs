@@ -1,12 +1,14 @@
-//! SQL storage: an SQLite file by default, PostgreSQL where several consoles share it. Statements are written once, for both.
+//! SQL storage: an SQLite file by default, PostgreSQL if several consoles share it. Statements are
+//! written once for both.
 //!
-//! `sqlx::Any` and no enum of two pools: arguments, rows and transactions have one type, so that a statement is one call; `$1`
-//! means the same to both databases, and what differs between them (how a connection is opened, one lock) is here. Any knows
-//! integers, texts and bytes, which is all that is stored: times are integer milliseconds.
+//! `sqlx::Any` is used instead of an enum of two pools: arguments, rows and transactions have one
+//! type, so that a statement is a single call. `$1` has the same meaning in both databases, and the
+//! differences between them (opening a connection, one lock) are in this module. `Any` supports
+//! integers, text and bytes, which is all that is stored: times are integer milliseconds.
 //!
-//! Everything is written by one task, in the order in which it is handed over, and what waits is committed together (`writer`).
-//! Reading has a few connections of its own. Nothing is opened before it is needed; what cannot be opened, or breaks, is opened
-//! again when it is next needed.
+//! All writes are executed by one task in the order of submission, and waiting writes are committed
+//! together (`writer`). Reads use a small pool. Connections are opened on first use and reopened
+//! after an error.
 
 mod connections;
 mod error;
@@ -31,14 +33,14 @@ pub use expired::delete_expired;
 
 use super::config::{StorageConfig, StorageUrl};
 use connections::Connections;
-use writer::{Job, Work};
+use writer::{WriteJob, WriteRequest};
 
-/// How long reading waits for storage to be opened and for a connection.
+/// How long a read waits for the database to be opened and for a connection.
 const READ_TIMEOUT: Duration = Duration::from_secs(3);
-/// How many writes wait at most; who comes then is refused.
-const MAX_WAITING: usize = 10_000;
+/// Queued writes. Further writes are rejected.
+const MAX_QUEUED_WRITES: usize = 10_000;
 
-/// Has the compiler know what kind of closure this is, where it is not handed to [`Storage::write`] as it is written.
+/// Helps type inference for a closure that is not passed to [`Storage::write`] directly.
 pub fn statements<T, F>(run: F) -> F
 where
     F: for<'db> FnMut(&'db mut AnyConnection) -> BoxFuture<'db, Result<T, sqlx::Error>>,
@@ -46,46 +48,48 @@ where
     run
 }
 
-/// A database. Cheap to clone. It is closed when the last clone is dropped.
+/// A database. Cheap to clone. Closed when the last clone is dropped.
 #[derive(Clone)]
 pub struct Storage {
     connections: Arc<Connections>,
-    writes: mpsc::Sender<Job>,
+    writes: mpsc::Sender<WriteJob>,
 }
 
 impl Storage {
-    /// Opens nothing yet. With `is_checked`, an SQLite file is checked whole before it is used; that takes a second for each GB.
+    /// Creates the storage without opening it. With `is_checked`, an SQLite file is checked
+    /// completely before use, which takes about a second per GB.
     ///
     /// # Panics
-    /// Outside of a tokio runtime: the task that writes runs on it.
+    /// Outside of a tokio runtime, which is needed for the writer task.
     pub fn new(config: &StorageConfig, is_checked: bool) -> Self {
         let connections = Arc::new(Connections::new(config.url.clone(), is_checked));
-        let (writes, waiting) = mpsc::channel(MAX_WAITING);
-        tokio::spawn(writer::write(Arc::clone(&connections), waiting));
+        let (writes, queue) = mpsc::channel(MAX_QUEUED_WRITES);
+        tokio::spawn(writer::run_writer(Arc::clone(&connections), queue));
         Self {
             connections,
             writes,
         }
     }
 
-    /// Where it is, without a password.
+    /// The location, without the password.
     pub fn url(&self) -> &StorageUrl {
         &self.connections.url
     }
 
-    /// Whether it is a server that several consoles share.
+    /// Whether the database is a server that several consoles share.
     pub fn is_shared(&self) -> bool {
         matches!(self.connections.url, StorageUrl::Postgres(_))
     }
 
-    /// Runs statements in a transaction, which others' statements may share; done once it is committed. They may be run more than
-    /// once, where the first transaction failed because of others' statements.
+    /// Runs statements in a transaction that may contain statements of other callers; returns after
+    /// the commit. The closure may run more than once, if the first transaction failed because of
+    /// other statements.
     ///
-    /// A result that means "do not change anything" is no error: let the closure change nothing and return it. An error of the
-    /// closure rolls back what it did.
+    /// A result that means "change nothing" is not an error: let the closure change nothing and
+    /// return it. An error of the closure rolls back its transaction.
     ///
     /// # Errors
-    /// [`StorageError`]: then nothing was written, except after `Unavailable`, which may also mean that nobody knows.
+    /// [`StorageError`]: nothing was written. After `Unavailable`, the outcome may be unknown.
     pub async fn write<T, F>(&self, run: F) -> Result<T, StorageError>
     where
         T: Send + 'static,
@@ -93,10 +97,11 @@ impl Storage {
             + Send
             + 'static,
     {
-        self.hand_over(run, false).await
+        self.submit(run, false).await
     }
 
-    /// The same; when this returns, it survives a crash of the machine, and so does everything that was written before.
+    /// The same, but this write and all earlier ones survive a crash of the machine when this
+    /// returns.
     ///
     /// # Errors
     /// As [`Storage::write`].
@@ -107,64 +112,71 @@ impl Storage {
             + Send
             + 'static,
     {
-        self.hand_over(run, true).await
+        self.submit(run, true).await
     }
 
-    async fn hand_over<T, F>(&self, run: F, is_synced: bool) -> Result<T, StorageError>
+    async fn submit<T, F>(&self, run: F, is_synced: bool) -> Result<T, StorageError>
     where
         T: Send + 'static,
         F: for<'db> FnMut(&'db mut AnyConnection) -> BoxFuture<'db, Result<T, sqlx::Error>>
             + Send
             + 'static,
     {
-        let (tell, told) = oneshot::channel();
-        let job = Job {
-            work: Box::new(Work::new(run, tell)),
+        let (reply, result) = oneshot::channel();
+        let job = WriteJob {
+            statements: Box::new(WriteRequest::new(run, reply)),
             is_synced,
         };
-        self.writes
-            .try_send(job)
-            .map_err(|_| StorageError::Busy("too many writes wait".to_owned()))?;
-        told.await
-            .unwrap_or_else(|_| Err(StorageError::Unavailable("the console stops".to_owned())))
+        self.writes.try_send(job).map_err(|_| {
+            StorageError::Busy(format!("{MAX_QUEUED_WRITES} writes are already waiting"))
+        })?;
+        result.await.unwrap_or_else(|_| {
+            Err(StorageError::Unavailable(
+                "the console is shutting down".to_owned(),
+            ))
+        })
     }
 
-    /// A connection to read with. On SQLite it cannot write.
+    /// A connection for reading. On SQLite, it cannot write.
     ///
     /// # Errors
-    /// [`StorageError::Unavailable`] or another reason why it cannot be opened.
+    /// [`StorageError::Unavailable`], or another reason why the database cannot be opened.
     pub async fn read(&self) -> Result<PoolConnection<Any>, StorageError> {
-        let late = || StorageError::Unavailable("it does not answer in time".to_owned());
+        let timeout_error =
+            || StorageError::Unavailable(format!("no reply within {READ_TIMEOUT:?}"));
         let pool = match self.connections.readers() {
             Some(pool) => pool,
             None => {
                 let opened = self.write(|_| Box::pin(async { Ok(()) }));
-                timeout(READ_TIMEOUT, opened).await.map_err(|_| late())??;
-                self.connections.readers().ok_or_else(late)?
+                timeout(READ_TIMEOUT, opened)
+                    .await
+                    .map_err(|_| timeout_error())??;
+                self.connections.readers().ok_or_else(timeout_error)?
             }
         };
         match pool.acquire().await {
             Ok(db) => Ok(db),
-            Err(why) => {
-                // The writer notices a server that is gone, and who comes next is told at once.
-                let _noticed = self.write(|_| Box::pin(async { Ok(()) })).await;
-                Err(StorageError::of(&why))
+            Err(error) => {
+                // The write lets the writer detect a lost server, so that the next read fails fast
+                // or gets a new pool.
+                let _reopened = self.write(|_| Box::pin(async { Ok(()) })).await;
+                Err(StorageError::of(&error))
             }
         }
     }
 
-    /// Tells whether the database is whole: what is wrong with an SQLite file, nothing where it is as it should be. PostgreSQL
+    /// Checks the integrity of an SQLite file and returns the first problem found. PostgreSQL
     /// checks itself.
     ///
     /// # Errors
-    /// It cannot be opened or read.
+    /// The database cannot be opened or read.
     pub async fn check_integrity(&self) -> Result<Option<String>, StorageError> {
         let mut db = self.read().await?;
         if self.is_shared() {
             return Ok(None);
         }
-        sqlite::flaw(&mut db, "PRAGMA integrity_check(1)")
+        sqlite::find_damage(&mut db, "PRAGMA integrity_check(1)")
             .await
-            .map_err(|why| StorageError::of(&why))
+            .map_err(|error| StorageError::of(&error))
     }
 }

@@ -1,4 +1,4 @@
-//! What is the same for every connection, whichever the database is.
+//! Connection options common to both databases.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use tracing::log::LevelFilter;
 
 use super::StorageError;
 
-/// Options that log no statement.
-pub(super) fn quiet(url: &str) -> Result<AnyConnectOptions, StorageError> {
+/// Parses a URL and disables the logging of statements, whose parameters may be confidential.
+pub(super) fn connect_options(url: &str) -> Result<AnyConnectOptions, StorageError> {
     let options: AnyConnectOptions = url.parse()?;
     Ok(options
         .log_statements(LevelFilter::Off)

@@ -1,5 +1,5 @@
-//! The SQLite file: created for its owner alone, opened only if it is one file of somebody who may own it, checked, and set aside
-//! under another name where it is broken.
+//! Opens the SQLite file: creates it with mode 0600, checks its ownership and integrity, and moves
+//! a damaged file to another name.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::TryLockError;
@@ -13,59 +13,61 @@ use sqlx::{AnyConnection, ConnectOptions as _, Connection as _, Executor as _, R
 use tokio::time::sleep;
 
 use super::folder::Folder;
-use super::options::quiet;
+use super::options::connect_options;
 use super::{StorageError, migrations};
 use crate::server::clock::Clock;
 
-/// Readers do not write; a moment's patience for a checkpoint of another program.
-pub const FOR_READING: &str = "PRAGMA busy_timeout = 1500; PRAGMA query_only = ON";
-/// In WAL mode readers and the writer do not wait for each other. `NORMAL`: a commit survives the death of every program, and is
-/// brought to disk with the next one that is synced. Programs that wait for each other have no queue: with twenty of them one in
-/// some hundred writes waited for longer than 1.5 s.
-const FOR_WRITING: &str =
+/// Readers cannot write. The timeout covers a checkpoint by another process.
+pub const READER_PRAGMAS: &str = "PRAGMA busy_timeout = 1500; PRAGMA query_only = ON";
+/// In WAL mode, readers and the writer do not block each other. With `NORMAL`, a commit survives
+/// the crash of any process, and is synced to disk with the next synced commit. SQLite has no queue
+/// for waiting writers: with twenty processes, one in several hundred writes waited for longer than
+/// 1.5 s.
+const WRITER_PRAGMAS: &str =
     "PRAGMA busy_timeout = 4000; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON";
-/// Changes the file, which another program may hold locked.
-const WAL: &str = "PRAGMA journal_mode = WAL";
-/// Larger files are not checked when they are opened, which would take seconds; `lockkeeper check` does it.
+/// Modifies the file, which another process may have locked.
+const ENABLE_WAL: &str = "PRAGMA journal_mode = WAL";
+/// Larger files are not checked on opening, because that would take seconds; `lockkeeper check`
+/// checks them.
 const MAX_CHECKED_BYTES: i64 = 512 << 20;
-/// How long another program may take to open the same file.
+/// How long to wait for another process that opens the same file.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
-/// What SQLite has beside the file.
-const BESIDE: [&str; 2] = ["-wal", "-shm"];
+/// Suffixes of the files that SQLite keeps beside the database.
+const SIDECAR_SUFFIXES: [&str; 2] = ["-wal", "-shm"];
 
-/// Opens the file, which is created where it does not exist, and brings its schema up to date. One that is broken is set aside.
+/// Opens or creates the file and migrates its schema. A damaged file is moved to another name.
 pub async fn open(
     path: &Path,
     is_checked: bool,
 ) -> Result<(AnyConnection, AnyConnectOptions), StorageError> {
-    let unusable = |why: io::Error| {
-        let text = format!("{}: {why}", path.display());
-        match why.kind() {
+    let to_storage_error = |error: io::Error| {
+        let text = format!("{}: {error}", path.display());
+        match error.kind() {
             io::ErrorKind::StorageFull => StorageError::Full(text),
             io::ErrorKind::ReadOnlyFilesystem => StorageError::ReadOnly(text),
             _ => StorageError::Unavailable(text),
         }
     };
-    let path = std::path::absolute(path).map_err(unusable)?;
-    let (Some(place), Some(name)) = (path.parent(), path.file_name()) else {
+    let path = std::path::absolute(path).map_err(to_storage_error)?;
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(StorageError::Unavailable(format!(
-            "{} is no file",
+            "{} is not a file path",
             path.display()
         )));
     };
-    let folder = Folder::open_or_create(place).map_err(unusable)?;
-    // One program at a time creates it, checks it or sets it aside.
-    lock(&folder).await.map_err(unusable)?;
-    prepare(&folder, name).map_err(unusable)?;
+    let folder = Folder::open_or_create(parent).map_err(to_storage_error)?;
+    // Only one process at a time may create, check or move the file.
+    lock(&folder).await.map_err(to_storage_error)?;
+    prepare_file(&folder, name).map_err(to_storage_error)?;
     let bytes = percent_encode(path.as_os_str().as_encoded_bytes(), NON_ALPHANUMERIC);
-    let options = quiet(&format!("sqlite://{bytes}?mode=rw"))?;
+    let options = connect_options(&format!("sqlite://{bytes}?mode=rw"))?;
     match connect(&options, is_checked).await {
-        Err(StorageError::Damaged(why)) => {
-            set_aside(&folder, name, &why).map_err(unusable)?;
-            prepare(&folder, name).map_err(unusable)?;
+        Err(StorageError::Damaged(error)) => {
+            move_damaged_file(&folder, name, &error).map_err(to_storage_error)?;
+            prepare_file(&folder, name).map_err(to_storage_error)?;
             Ok((connect(&options, false).await?, options))
         }
-        opened => Ok((opened.map_err(|why| why.about(&path))?, options)),
+        opened => Ok((opened.map_err(|error| error.with_path(&path))?, options)),
     }
 }
 
@@ -74,91 +76,91 @@ async fn connect(
     is_checked: bool,
 ) -> Result<AnyConnection, StorageError> {
     let mut db = options.connect().await?;
-    match make_ready(&mut db, is_checked).await {
+    match initialize(&mut db, is_checked).await {
         Ok(()) => Ok(db),
-        Err(why) => {
-            // The file may get another name now.
+        Err(error) => {
+            // Closed because the file may be renamed next.
             let _closed = db.close().await;
-            Err(why)
+            Err(error)
         }
     }
 }
 
-async fn make_ready(db: &mut AnyConnection, is_checked: bool) -> Result<(), StorageError> {
-    db.execute(FOR_WRITING).await?;
-    db.execute(WAL).await?;
+async fn initialize(db: &mut AnyConnection, is_checked: bool) -> Result<(), StorageError> {
+    db.execute(WRITER_PRAGMAS).await?;
+    db.execute(ENABLE_WAL).await?;
     let pages =
         sqlx::query("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size");
     let bytes: i64 = pages.fetch_one(&mut *db).await?.try_get(0)?;
     if is_checked
         && bytes <= MAX_CHECKED_BYTES
-        && let Some(flaw) = flaw(db, "PRAGMA quick_check(1)").await?
+        && let Some(damage) = find_damage(db, "PRAGMA quick_check(1)").await?
     {
-        return Err(StorageError::Damaged(flaw));
+        return Err(StorageError::Damaged(damage));
     }
     let migrated = migrations::run(db, false).await;
-    migrated.map_err(|why| StorageError::of(&why.into()))
+    migrated.map_err(|error| StorageError::of(&error.into()))
 }
 
-/// What such a check finds; nothing where the file is as it should be.
-pub async fn flaw(
+/// Runs an integrity check. Returns the first problem found.
+pub async fn find_damage(
     db: &mut AnyConnection,
     check: &'static str,
 ) -> Result<Option<String>, sqlx::Error> {
-    let found: String = sqlx::query(check).fetch_one(db).await?.try_get(0)?;
-    Ok((found != "ok").then_some(found))
+    let report: String = sqlx::query(check).fetch_one(db).await?.try_get(0)?;
+    Ok((report != "ok").then_some(report))
 }
 
 async fn lock(folder: &Folder) -> io::Result<()> {
-    let until = Instant::now() + LOCK_TIMEOUT;
+    let deadline = Instant::now() + LOCK_TIMEOUT;
     loop {
         match folder.try_lock() {
             Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) if Instant::now() < until => {
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
                 sleep(Duration::from_millis(5)).await;
             }
             Err(TryLockError::WouldBlock) => {
-                return Err(io::Error::other("another program keeps its folder locked"));
+                return Err(io::Error::other("another process has locked the folder"));
             }
-            Err(TryLockError::Error(why)) => return Err(why),
+            Err(TryLockError::Error(error)) => return Err(error),
         }
     }
 }
 
-/// Creates the file, or sees that what is there may be opened. It is not opened here: closing it would let go of the locks that
-/// SQLite has on it in this process.
-fn prepare(folder: &Folder, name: &OsStr) -> io::Result<()> {
-    if !folder.is_ours(name)? {
+/// Creates the file or checks an existing one. The file is not opened here: POSIX releases all of a
+/// process's locks on a file when any of its descriptors is closed, including the locks of SQLite.
+fn prepare_file(folder: &Folder, name: &OsStr) -> io::Result<()> {
+    if !folder.check_file(name)? {
         folder.create(name)?;
     }
-    for end in BESIDE {
-        folder.is_ours(&named(name, end))?;
+    for suffix in SIDECAR_SUFFIXES {
+        folder.check_file(&with_suffix(name, suffix))?;
     }
     Ok(())
 }
 
-/// Gives a broken file another name, with what is beside it.
-fn set_aside(folder: &Folder, name: &OsStr, why: &str) -> io::Result<()> {
-    let now = Clock::real().now().millis();
-    let aside = named(name, &format!(".damaged-{now}"));
-    for end in BESIDE {
-        match folder.rename(&named(name, end), &named(&aside, end)) {
-            Err(why) if why.kind() == io::ErrorKind::NotFound => {}
+/// Renames a damaged file together with its WAL and shared-memory files.
+fn move_damaged_file(folder: &Folder, name: &OsStr, error: &str) -> io::Result<()> {
+    let now = Clock::system().now().millis();
+    let backup = with_suffix(name, &format!(".damaged-{now}"));
+    for suffix in SIDECAR_SUFFIXES {
+        match folder.rename(&with_suffix(name, suffix), &with_suffix(&backup, suffix)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             renamed => renamed?,
         }
     }
-    folder.rename(name, &aside)?;
+    folder.rename(name, &backup)?;
     folder.sync()?;
     tracing::error!(
         file = %folder.path().join(name).display(),
-        kept_as = %folder.path().join(&aside).display(),
-        "the storage was damaged and a new one is begun; what was in it is in the file that was kept: {why}"
+        kept_as = %folder.path().join(&backup).display(),
+        "database damaged; it was renamed and a new one was created: {error}"
     );
     Ok(())
 }
 
-fn named(name: &OsStr, end: &str) -> OsString {
-    let mut whole = name.to_owned();
-    whole.push(end);
-    whole
+fn with_suffix(name: &OsStr, suffix: &str) -> OsString {
+    let mut full_name = name.to_owned();
+    full_name.push(suffix);
+    full_name
 }

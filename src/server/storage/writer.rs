@@ -1,5 +1,5 @@
-//! The one task that writes. Whatever waits is committed in one transaction: a write that comes while another is committed costs no
-//! transaction of its own.
+//! The writer task. All waiting writes are committed in one transaction, so a write that arrives
+//! during a commit does not need a transaction of its own.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,49 +12,49 @@ use tokio::time::timeout;
 use super::StorageError;
 use super::connections::Connections;
 
-/// How many writes share a transaction.
+/// Writes per transaction.
 const MAX_BATCH: usize = 256;
-/// After so long a server counts as gone.
-const TIMEOUT: Duration = Duration::from_secs(5);
+/// After this time, the server is treated as unreachable.
+const COMMIT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Statements that are to be committed.
-pub struct Job {
-    pub work: Box<dyn Statements>,
-    /// It must survive a crash of the machine when it is done.
+/// A queued write.
+pub struct WriteJob {
+    pub statements: Box<dyn Statements>,
+    /// Whether the commit must be synced to disk before the write returns.
     pub is_synced: bool,
 }
 
-/// Statements, and who waits for them.
+/// Statements and the channel to their caller.
 pub trait Statements: Send {
-    /// Runs them; again, if the transaction has to be tried again.
+    /// Runs the statements. Called again if the transaction is retried.
     fn run<'db>(
         &'db mut self,
         db: &'db mut AnyConnection,
     ) -> BoxFuture<'db, Result<(), sqlx::Error>>;
 
-    /// Tells who waits what came of them.
-    fn end(self: Box<Self>, came_to: Result<(), StorageError>);
+    /// Sends the outcome to the caller.
+    fn finish(self: Box<Self>, outcome: Result<(), StorageError>);
 }
 
-/// A closure, its last result, and who waits for it.
-pub struct Work<T, F> {
+/// A closure, its last result, and the channel to its caller.
+pub struct WriteRequest<T, F> {
     run: F,
     result: Option<T>,
-    tell: oneshot::Sender<Result<T, StorageError>>,
+    reply: oneshot::Sender<Result<T, StorageError>>,
 }
 
-impl<T, F> Work<T, F> {
-    /// Not run yet.
-    pub fn new(run: F, tell: oneshot::Sender<Result<T, StorageError>>) -> Self {
+impl<T, F> WriteRequest<T, F> {
+    /// Creates a request that has not run.
+    pub fn new(run: F, reply: oneshot::Sender<Result<T, StorageError>>) -> Self {
         Self {
             run,
             result: None,
-            tell,
+            reply,
         }
     }
 }
 
-impl<T, F> Statements for Work<T, F>
+impl<T, F> Statements for WriteRequest<T, F>
 where
     T: Send,
     F: for<'db> FnMut(&'db mut AnyConnection) -> BoxFuture<'db, Result<T, sqlx::Error>> + Send,
@@ -69,66 +69,70 @@ where
         })
     }
 
-    fn end(self: Box<Self>, came_to: Result<(), StorageError>) {
-        let result = self
-            .result
-            .ok_or_else(|| StorageError::Unavailable("the statements were not run".to_owned()));
-        // Who hung up need not be told.
-        let _gone = self.tell.send(came_to.and(result));
+    fn finish(self: Box<Self>, outcome: Result<(), StorageError>) {
+        let result = self.result.ok_or_else(|| {
+            StorageError::Unavailable("the statements were not executed".to_owned())
+        });
+        // The caller may have been cancelled.
+        let _gone = self.reply.send(outcome.and(result));
     }
 }
 
-/// Writes until nobody can ask for it any more.
-pub async fn write(connections: Arc<Connections>, mut waiting: mpsc::Receiver<Job>) {
-    let mut writer = Writer {
+/// Writes until all senders are dropped.
+pub async fn run_writer(connections: Arc<Connections>, mut queue: mpsc::Receiver<WriteJob>) {
+    let mut writer = StorageWriter {
         connections,
         db: None,
     };
     let mut batch = Vec::new();
-    while waiting.recv_many(&mut batch, MAX_BATCH).await > 0 {
+    while queue.recv_many(&mut batch, MAX_BATCH).await > 0 {
         writer.write_all(std::mem::take(&mut batch)).await;
     }
     if let Some(db) = writer.db {
         writer.connections.close().await;
-        // The last one to close an SQLite file tidies up beside it; where that fails, the next one does.
+        // The last connection to close an SQLite file checkpoints and removes the WAL. If that
+        // fails, the next process does it.
         let _closed = db.close().await;
     }
 }
 
-struct Writer {
+struct StorageWriter {
     connections: Arc<Connections>,
     db: Option<AnyConnection>,
 }
 
-impl Writer {
-    async fn write_all(&mut self, mut jobs: Vec<Job>) {
-        let came_to = self.commit(&mut jobs).await;
-        let is_someones_own = |why: &StorageError| {
-            matches!(why, StorageError::Rejected(_) | StorageError::Duplicate(_))
+impl StorageWriter {
+    async fn write_all(&mut self, mut jobs: Vec<WriteJob>) {
+        let outcome = self.commit(&mut jobs).await;
+        let is_caused_by_one_job = |error: &StorageError| {
+            matches!(
+                error,
+                StorageError::Rejected(_) | StorageError::Duplicate(_)
+            )
         };
-        match came_to {
-            // One of them was rejected: the others are not to suffer for it.
-            Err(why) if jobs.len() > 1 && is_someones_own(&why) => {
+        match outcome {
+            // One job was rejected. Each job is retried alone, so that it does not fail the others.
+            Err(error) if jobs.len() > 1 && is_caused_by_one_job(&error) => {
                 for job in jobs {
                     let mut alone = vec![job];
-                    let came_to = self.commit(&mut alone).await;
-                    end(alone, &came_to);
+                    let outcome = self.commit(&mut alone).await;
+                    finish(alone, &outcome);
                 }
             }
-            came_to => end(jobs, &came_to),
+            outcome => finish(jobs, &outcome),
         }
     }
 
-    async fn commit(&mut self, jobs: &mut [Job]) -> Result<(), StorageError> {
+    async fn commit(&mut self, jobs: &mut [WriteJob]) -> Result<(), StorageError> {
         let db = match &mut self.db {
             Some(db) => db,
             none => none.insert(self.connections.open().await?),
         };
         let is_sqlite = !self.connections.is_postgres();
-        let committed = match timeout(TIMEOUT, transaction(db, jobs, is_sqlite)).await {
-            Ok(committed) => committed.map_err(|why| StorageError::of(&why)),
+        let committed = match timeout(COMMIT_TIMEOUT, transaction(db, jobs, is_sqlite)).await {
+            Ok(committed) => committed.map_err(|error| StorageError::of(&error)),
             Err(_) => Err(StorageError::Unavailable(format!(
-                "no answer within {TIMEOUT:?}"
+                "no reply within {COMMIT_TIMEOUT:?}"
             ))),
         };
         if committed
@@ -142,10 +146,10 @@ impl Writer {
     }
 }
 
-/// Runs all of them in one transaction. A transaction that is dropped is rolled back.
+/// Runs all jobs in one transaction. A dropped transaction is rolled back.
 async fn transaction(
     db: &mut AnyConnection,
-    jobs: &mut [Job],
+    jobs: &mut [WriteJob],
     is_sqlite: bool,
 ) -> Result<(), sqlx::Error> {
     let is_synced = is_sqlite && jobs.iter().any(|job| job.is_synced);
@@ -162,7 +166,7 @@ async fn transaction(
     let committed = async {
         let mut transaction = db.begin_with(begin).await?;
         for job in jobs {
-            job.work.run(&mut transaction).await?;
+            job.statements.run(&mut transaction).await?;
         }
         transaction.commit().await
     }
@@ -175,8 +179,8 @@ async fn transaction(
     committed
 }
 
-fn end(jobs: Vec<Job>, came_to: &Result<(), StorageError>) {
+fn finish(jobs: Vec<WriteJob>, outcome: &Result<(), StorageError>) {
     for job in jobs {
-        job.work.end(came_to.clone());
+        job.statements.finish(outcome.clone());
     }
 }

@@ -1,18 +1,19 @@
-//! The doctor's findings in numbers: how many there are, not what they are.
+//! The number of the doctor's findings.
 
+use super::nodes::unix_seconds;
 use super::scrape::Scrape;
-use crate::domain::{Checkup, Severity, Timestamp};
+use crate::domain::{GroupDiagnosis, Severity};
 
-/// Reads what the doctor said last of each group.
-pub(super) fn read(scrape: &Scrape, checkups: &[Checkup], at: Timestamp) {
+/// Records the findings of the last run for each group.
+pub(super) fn record(scrape: &Scrape, checkups: &[GroupDiagnosis]) {
     let counts = scrape.gauges(
-        "lockkeeper_findings",
-        "What the doctor found about a group at the last look, at most a minute or two ago, by severity.",
+        "lockkeeper_doctor_findings",
+        "Findings of the doctor's last run, by severity. The doctor runs at most two minutes before the scrape.",
         &["group", "severity"],
     );
     let ages = scrape.gauges(
-        "lockkeeper_findings_age_seconds",
-        "How long ago the doctor looked.",
+        "lockkeeper_doctor_last_run_timestamp_seconds",
+        "Unix time of the doctor's last run.",
         &["group"],
     );
     for checkup in checkups {
@@ -22,6 +23,6 @@ pub(super) fn read(scrape: &Scrape, checkups: &[Checkup], at: Timestamp) {
                 .set(checkup.count(severity) as f64);
         }
         ages.with_label_values(&[&*checkup.group])
-            .set(at.since(checkup.examined_at).as_secs_f64());
+            .set(unix_seconds(checkup.checked_at));
     }
 }

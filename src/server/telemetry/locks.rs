@@ -1,49 +1,51 @@
-//! What is observed, in numbers: locks by group, format and verdict, flags, the oldest holds and renewals, and changes.
+//! Metrics of observed locks: counts by group, format, verdict and flag, the oldest holds and
+//! renewals, and changes.
 
 use std::collections::BTreeMap;
 
 use strum::VariantArray as _;
 
-use super::Now;
+use super::ScrapeContext;
 use super::scrape::Scrape;
 use crate::domain::{Confidence, Flag, Format, Lock, Mode, Timestamp, Verdict};
 
-/// What is counted of the locks of one group.
+/// Counts of the locks of one group.
 #[derive(Default)]
-struct InGroup {
-    formats: BTreeMap<Format, OfFormat>,
+struct GroupCounts {
+    formats: BTreeMap<Format, FormatCounts>,
     flags: [u64; Flag::VARIANTS.len()],
     attention: u64,
     possible: u64,
 }
 
-/// And of one format.
+/// Counts of the locks of one format.
 #[derive(Default)]
-struct OfFormat {
+struct FormatCounts {
     verdicts: [u64; Verdict::VARIANTS.len()],
-    /// When the oldest hold began.
+    /// The start of the oldest hold.
     oldest_hold: Option<Timestamp>,
-    /// When the lock that waits longest for its next renewal was renewed last.
+    /// The oldest last renewal.
     oldest_renewal: Option<Timestamp>,
 }
 
-impl InGroup {
-    fn see(&mut self, lock: &Lock) {
-        // Anything could be a possible lock; it is neither listed nor an alarm.
+impl GroupCounts {
+    fn count(&mut self, lock: &Lock) {
+        // Any key with a short string could be a possible lock, so it must not trigger alerts.
         if lock.confidence == Confidence::Possible {
             self.possible += 1;
             return;
         }
         self.attention += u64::from(lock.needs_attention());
         for flag in &lock.flags {
-            self.flags[place(Flag::VARIANTS, flag)] += 1;
+            self.flags[index_of(Flag::VARIANTS, flag)] += 1;
         }
         let format = self.formats.entry(lock.format).or_default();
-        format.verdicts[place(Verdict::VARIANTS, &lock.verdict)] += 1;
+        format.verdicts[index_of(Verdict::VARIANTS, &lock.verdict)] += 1;
         if lock.verdict != Verdict::Held {
             return;
         }
-        // Of a shared lock only the first of its owners is known that long; its place is taken again and again.
+        // The owners of a shared lock change while the lock stays, so its age is not the age of a
+        // hold.
         if lock.mode == Mode::Exclusive {
             format.oldest_hold = earlier(format.oldest_hold, Some(lock.acquired_at));
         }
@@ -51,93 +53,96 @@ impl InGroup {
     }
 }
 
-fn place<T: PartialEq>(all: &[T], one: &T) -> usize {
+fn index_of<T: PartialEq>(all: &[T], value: &T) -> usize {
     all.iter()
-        .position(|known| known == one)
-        .expect("the list has all of them")
+        .position(|known| known == value)
+        .expect("VARIANTS contains every variant")
 }
 
-fn earlier(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
-    one.into_iter().chain(other).min()
+fn earlier(first: Option<Timestamp>, second: Option<Timestamp>) -> Option<Timestamp> {
+    first.into_iter().chain(second).min()
 }
 
-pub(super) fn read(scrape: &Scrape, now: &Now<'_>, at: Timestamp) {
+pub(super) fn record(scrape: &Scrape, context: &ScrapeContext<'_>, now: Timestamp) {
     let locks = scrape.gauges(
         "lockkeeper_locks",
-        "Locks that are observed, without those that are only possible ones.",
+        "Observed locks, without possible locks.",
         &["group", "format", "verdict"],
     );
     let flagged = scrape.gauges(
         "lockkeeper_locks_flagged",
-        "Locks with a flag; a lock may have several.",
+        "Locks with a flag; a lock can have several.",
         &["group", "flag"],
     );
     let attention = scrape.gauges(
         "lockkeeper_locks_needing_attention",
-        "Locks that a person should look at.",
+        "Locks that need attention.",
         &["group"],
     );
     let possible = scrape.gauges(
         "lockkeeper_possible_locks",
-        "Keys that may be locks and may be anything else.",
+        "Keys that could be locks (confidence `possible`).",
         &["group"],
     );
     let holds = scrape.gauges(
-        "lockkeeper_oldest_hold_seconds",
-        "For how long the lock that is held longest has been held, as far as that was seen.",
+        "lockkeeper_max_hold_age_seconds",
+        "Age of the oldest current hold, as observed by this console.",
         &["group", "format"],
     );
     let renewals = scrape.gauges(
-        "lockkeeper_oldest_renewal_seconds",
-        "How long ago the held lock was renewed that waits longest for its next renewal, of those that were renewed at all.",
+        "lockkeeper_max_renewal_age_seconds",
+        "Longest time since the last renewal, over held locks that have been renewed.",
         &["group", "format"],
     );
     let changes = scrape.counters(
         "lockkeeper_changes_total",
-        "Changes that were seen: appeared, renewed, changed-hands, updated, released, expired, gone; and lost, of locks kept here.",
+        "Observed changes: appeared, renewed, owner-changed, updated, released, expired, gone; and lost, of locks that this console renews.",
         &["group", "change"],
     );
-    let age = |since: Timestamp| at.since(since).as_secs_f64();
-    for (group, of) in &counted(now) {
-        for (format, of) in &of.formats {
-            for (verdict, n) in Verdict::VARIANTS.iter().zip(of.verdicts) {
+    let age = |since: Timestamp| now.since(since).as_secs_f64();
+    for (group, counts) in &count_locks(context) {
+        for (format, format_counts) in &counts.formats {
+            for (verdict, n) in Verdict::VARIANTS.iter().zip(format_counts.verdicts) {
                 locks
                     .with_label_values(&[&**group, format.slug(), verdict.slug()])
                     .set(n as f64);
             }
             let labels = [&**group, format.slug()];
-            if let Some(since) = of.oldest_hold {
+            if let Some(since) = format_counts.oldest_hold {
                 holds.with_label_values(&labels).set(age(since));
             }
-            if let Some(since) = of.oldest_renewal {
+            if let Some(since) = format_counts.oldest_renewal {
                 renewals.with_label_values(&labels).set(age(since));
             }
         }
-        for (flag, n) in Flag::VARIANTS.iter().zip(of.flags) {
+        for (flag, n) in Flag::VARIANTS.iter().zip(counts.flags) {
             flagged
                 .with_label_values(&[&**group, flag.slug()])
                 .set(n as f64);
         }
         attention
             .with_label_values(&[group])
-            .set(of.attention as f64);
-        possible.with_label_values(&[group]).set(of.possible as f64);
-        for (kind, n) in now.index.stream().published(group) {
+            .set(counts.attention as f64);
+        possible
+            .with_label_values(&[group])
+            .set(counts.possible as f64);
+        for (kind, n) in context.index.stream().change_counts(group) {
             changes.with_label_values(&[&**group, kind]).inc_by(n);
         }
     }
 }
 
-/// Every group, also one without locks: an alarm needs the number 0.
-fn counted(now: &Now<'_>) -> BTreeMap<String, InGroup> {
-    let mut groups: BTreeMap<String, InGroup> = now
+/// Counts the locks of every visible group. Groups without locks are included, because alerts need
+/// the value 0.
+fn count_locks(context: &ScrapeContext<'_>) -> BTreeMap<String, GroupCounts> {
+    let mut groups: BTreeMap<String, GroupCounts> = context
         .groups
         .iter()
-        .map(|group| (group.name.clone(), InGroup::default()))
+        .map(|group| (group.name.clone(), GroupCounts::default()))
         .collect();
-    for lock in now.index.snapshot().locks() {
+    for lock in context.index.snapshot().locks() {
         if let Some(group) = groups.get_mut(&lock.id.group) {
-            group.see(lock);
+            group.count(lock);
         }
     }
     groups

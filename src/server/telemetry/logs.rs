@@ -1,4 +1,5 @@
-//! Logs: to standard error, so that standard output stays free for answers; as lines for people or as JSON for programs.
+//! Logging to standard error, as text or JSON. Standard output is reserved for the output of
+//! commands.
 
 use std::fmt;
 use std::io::IsTerminal as _;
@@ -15,10 +16,14 @@ use tracing_subscriber::{EnvFilter, Layer as _, fmt as lines};
 use super::otel::{self, BoxedLayer};
 use crate::server::config::LogFormat;
 
-/// Turns logging on, and tracing if there is a layer for it. `filter` is what `--log` says, like `info` or `lockkeeper=debug`.
+/// Starts logging, and tracing if a layer is given. `filter` is the value of `--log`, like `info`
+/// or `lockkeeper=debug`.
 pub fn start(filter: &str, format: LogFormat, traces: Option<BoxedLayer>) -> Result<(), String> {
-    let filter = EnvFilter::try_new(filter)
-        .map_err(|why| format!("--log {filter:?} is not a filter: {why}"))?;
+    let filter = EnvFilter::try_new(filter).map_err(|why| {
+        format!(
+            "invalid --log filter {filter:?}: {why}; write it like `info` or `lockkeeper=debug`"
+        )
+    })?;
     let lines = lines::layer().with_writer(std::io::stderr);
     let lines: BoxedLayer = match format {
         LogFormat::Text => {
@@ -26,33 +31,39 @@ pub fn start(filter: &str, format: LogFormat, traces: Option<BoxedLayer>) -> Res
             let is_coloured = std::io::stderr().is_terminal();
             let lines = lines.with_ansi(is_coloured).map_event_format(|lines| {
                 let lines = lines.with_ansi(is_coloured);
-                Traced { lines, format }
+                TraceIdFormatter {
+                    inner: lines,
+                    format,
+                }
             });
             lines.boxed()
         }
-        // One object a line, the fields of an event beside its message.
+        // One object per line, with the fields of an event next to its message.
         LogFormat::Json => {
             let lines = lines.json().flatten_event(true);
             lines
-                .map_event_format(|lines| Traced { lines, format })
+                .map_event_format(|lines| TraceIdFormatter {
+                    inner: lines,
+                    format,
+                })
                 .boxed()
         }
     };
-    // Spans are for the collector: a line names only its trace.
+    // Spans go to the collector only; a log line has the id of its trace.
     let lines = lines.with_filter(filter_fn(|metadata| metadata.is_event()).and(filter));
     let layers: Vec<BoxedLayer> = [lines.boxed()].into_iter().chain(traces).collect();
-    // A second start (in tests) keeps the first one's settings.
-    let _already_on = tracing_subscriber::registry().with(layers).try_init();
+    // A second call, as in tests, fails and keeps the settings of the first.
+    let _already_started = tracing_subscriber::registry().with(layers).try_init();
     Ok(())
 }
 
-/// Lines that say at their end which trace they belong to, where they belong to one.
-struct Traced<F> {
-    lines: F,
+/// Appends the ids of the current trace and span to each line.
+struct TraceIdFormatter<F> {
+    inner: F,
     format: LogFormat,
 }
 
-impl<S, N, F> FormatEvent<S, N> for Traced<F>
+impl<S, N, F> FormatEvent<S, N> for TraceIdFormatter<F>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
@@ -64,11 +75,11 @@ where
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        let Some((trace, span)) = otel::trace_of_now() else {
-            return self.lines.format_event(context, writer, event);
+        let Some((trace, span)) = otel::current_trace_ids() else {
+            return self.inner.format_event(context, writer, event);
         };
         let mut line = String::new();
-        self.lines
+        self.inner
             .format_event(context, Writer::new(&mut line), event)?;
         let line = line.strip_suffix('\n').unwrap_or(&line);
         match (self.format, line.strip_suffix('}')) {

@@ -1,13 +1,14 @@
-//! What the console reports about itself: metrics for Prometheus, log lines, and spans of requests and acts.
+//! Metrics for Prometheus, logs, and traces of requests and operations.
 //!
-//! Counters live as long as the console, in a registry of its own. What is observed is read when Prometheus asks, into a registry made for
-//! that one scrape: the caller may be allowed to see some groups only, which a collector that is registered once could not know.
+//! Counters live in a registry for the lifetime of the console. Observed state is read at each
+//! scrape into a registry for that scrape, because the caller may be permitted to see only some
+//! groups and a permanently registered collector does not know the caller.
 
-mod acts;
 mod findings;
 mod locks;
 pub mod logs;
 mod nodes;
+mod operations;
 pub mod otel;
 mod process;
 mod requests;
@@ -17,106 +18,107 @@ pub mod traces;
 use prometheus::core::Collector;
 use prometheus::{Registry, TextEncoder};
 
-use crate::domain::{Checkup, GroupView, Timestamp};
+use crate::domain::{GroupDiagnosis, GroupView, Timestamp};
 use crate::server::index::Index;
-pub use acts::Acts;
-pub use requests::Requests;
+pub use operations::OperationMetrics;
+pub use requests::RequestMetrics;
 use scrape::Scrape;
 
-/// What a scrape is, for the header.
+/// The content type of the Prometheus text format.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// What is counted while the console runs.
+/// The counters of the console.
 pub struct Telemetry {
-    /// The acts, by what came of them.
-    pub acts: Acts,
-    /// The requests, by how long they took.
-    pub requests: Requests,
+    /// Operations by result.
+    pub operations: OperationMetrics,
+    /// Requests by route, status and duration.
+    pub requests: RequestMetrics,
     counters: Registry,
     started_at: Timestamp,
 }
 
-/// What a scrape says besides what is counted.
-pub struct Now<'a> {
-    /// The groups with the health of their nodes: those that the caller may see.
+/// The state that a scrape reports besides the counters.
+pub struct ScrapeContext<'a> {
+    /// The groups that the caller may see, with the health of their nodes.
     pub groups: &'a [GroupView],
-    /// What is observed.
+    /// The index of observed locks.
     pub index: &'a Index,
-    /// What the doctor said last, where he was asked.
-    pub checkups: &'a [Checkup],
-    /// How many locks this console renews for others.
-    pub kept: usize,
-    /// The sequence number of the audit's last entry, where it is known.
+    /// The last results of the doctor; empty before its first run.
+    pub checkups: &'a [GroupDiagnosis],
+    /// The number of locks that this console renews for clients.
+    pub auto_renewed_locks: usize,
+    /// The sequence number of the last audit entry, if known.
     pub audit_head: Option<u64>,
-    /// How many requests of each kind it has taken on: `requests`, `waiting`, `streams`.
-    pub taken: &'a [(&'static str, u32)],
+    /// The number of requests in flight by kind: `requests`, `waiting`, `streams`.
+    pub requests_in_flight: &'a [(&'static str, u32)],
 }
 
 impl Telemetry {
-    /// Nothing was counted yet.
+    /// Creates the counters.
     pub fn new<'a>(groups: impl Iterator<Item = &'a str>, started_at: Timestamp) -> Self {
         let telemetry = Self {
-            acts: Acts::of(groups),
-            requests: Requests::default(),
+            operations: OperationMetrics::new(groups),
+            requests: RequestMetrics::default(),
             counters: Registry::new(),
             started_at,
         };
-        telemetry.register([telemetry.acts.collector()]);
+        telemetry.register([telemetry.operations.collector()]);
         telemetry.register(telemetry.requests.collectors());
         telemetry.register(otel::collectors());
         telemetry
     }
 
-    /// Tells of these too from now on.
+    /// Registers further collectors.
     ///
     /// # Panics
-    /// If there is a metric of that name.
+    /// If a metric with the same name is registered.
     pub fn register(&self, collectors: impl IntoIterator<Item = Box<dyn Collector>>) {
         for collector in collectors {
             let registered = self.counters.register(collector);
-            registered.expect("every metric has a name of its own");
+            registered.expect("metric names are unique");
         }
     }
 
-    /// Everything there is to say, for Prometheus. No label names a lock or an owner: each is one of a few.
-    pub fn text(&self, now: &Now<'_>) -> String {
-        let at = now.index.now();
+    /// Renders all metrics in the Prometheus text format. Labels never contain names of locks or
+    /// owners, which would be unbounded.
+    pub fn render(&self, context: &ScrapeContext<'_>) -> String {
+        let now = context.index.now();
         let scrape = Scrape::default();
         scrape
             .gauges(
                 "lockkeeper_build_info",
-                "The version that runs; always 1.",
+                "Version of the running binary; always 1.",
                 &["version"],
             )
             .with_label_values(&[env!("CARGO_PKG_VERSION")])
             .set(1.0);
-        locks::read(&scrape, now, at);
-        nodes::read(&scrape, now.groups, at);
-        findings::read(&scrape, now.checkups, at);
-        let taken = scrape.gauges(
-            "lockkeeper_requests_in_progress",
-            "What the limits count right now: API requests, acquires that wait for their lock, open event streams.",
+        locks::record(&scrape, context, now);
+        nodes::record(&scrape, context.groups);
+        findings::record(&scrape, context.checkups);
+        let in_flight = scrape.gauges(
+            "lockkeeper_requests_in_flight",
+            "Requests in flight as counted by the limits: API requests, queued acquires, open event streams.",
             &["kind"],
         );
-        for (kind, n) in now.taken {
-            taken.with_label_values(&[kind]).set(f64::from(*n));
+        for (kind, n) in context.requests_in_flight {
+            in_flight.with_label_values(&[kind]).set(f64::from(*n));
         }
         scrape.gauge(
-            "lockkeeper_kept_locks",
+            "lockkeeper_auto_renewed_locks",
             "Locks that this console renews for their owners (auto_renew).",
-            now.kept as f64,
+            context.auto_renewed_locks as f64,
         );
-        if let Some(number) = now.audit_head {
+        if let Some(number) = context.audit_head {
             scrape.gauge(
                 "lockkeeper_audit_head_sequence",
-                "The sequence number of the audit's last entry, as this console wrote or read it last. It falls only where entries were cut off.",
+                "Sequence number of the last audit entry that this console wrote or read. It decreases only if entries were removed from the end.",
                 number as f64,
             );
         }
-        process::read(&scrape, self.started_at);
-        let counted = acts::of_groups(self.counters.gather(), now.groups);
-        let families = [scrape.gather(), counted].concat();
+        process::record(&scrape, self.started_at);
+        let counters = operations::retain_groups(self.counters.gather(), context.groups);
+        let families = [scrape.gather(), counters].concat();
         let text = TextEncoder::new().encode_to_string(&families);
-        text.expect("a family that was gathered has a name and samples")
+        text.expect("gathered metric families have a name and samples")
     }
 }

@@ -1,126 +1,118 @@
-//! The nodes in numbers: health, clocks, feeds, and what scanning them costs.
+//! Metrics of nodes: health, clocks, change detection and scans.
 
 use super::scrape::Scrape;
 use crate::domain::{FeedLevel, GroupView, NodeState, NodeView, Timestamp};
 
-/// A metric of every node: its name, what it means, and its value where it has one.
-type OfNode = (&'static str, &'static str, fn(&NodeView) -> Option<f64>);
+/// A metric of every node: name, help text and value.
+type NodeMetric = (&'static str, &'static str, fn(&NodeView) -> Option<f64>);
 
-const OF_EACH_NODE: [OfNode; 8] = [
+const NODE_METRICS: [NodeMetric; 8] = [
     (
         "lockkeeper_node_up",
-        "Whether the node can be used.",
-        |node| Some(yes_or_no(node.state == NodeState::Up)),
+        "1 if the node is usable, 0 if not.",
+        |node| Some(bool_value(node.state == NodeState::Up)),
     ),
     (
-        "lockkeeper_node_votes",
-        "Whether the node takes part in acquiring new locks; not for a while after a restart that may have made it forget some.",
-        |node| Some(yes_or_no(node.votes)),
+        "lockkeeper_node_quorum_eligible",
+        "1 if the node counts for new locks, 0 while it is excluded after a restart that may have lost locks.",
+        |node| Some(bool_value(node.quorum_eligible)),
     ),
     (
         "lockkeeper_node_restart_hazard",
-        "Whether the node may have forgotten locks whose owners rely on them.",
-        |node| Some(yes_or_no(node.hazard_until.is_some())),
+        "1 if the node may have lost locks that owners still rely on.",
+        |node| Some(bool_value(node.hazard_until.is_some())),
     ),
     (
         "lockkeeper_node_latency_seconds",
-        "The last round trip of the health check.",
+        "Round trip time of the last health check.",
         |node| Some(node.latency_ms? / 1000.0),
     ),
     (
         "lockkeeper_node_clock_skew_seconds",
-        "The node's clock minus the console's.",
+        "Clock of the node minus clock of the console.",
         |node| Some(node.clock_skew_ms? as f64 / 1000.0),
     ),
     (
         "lockkeeper_node_uptime_seconds",
-        "How long the server has been running, by its own account.",
+        "Uptime that the server reports.",
         |node| Some(node.uptime_ms? as f64 / 1000.0),
     ),
     (
         "lockkeeper_node_missing_permissions",
-        "Commands that the node's user may not call, though the console would have a use for them.",
-        |node| Some(node.missing.len() as f64),
+        "Commands that the console uses and the node's user is not permitted to call.",
+        |node| Some(node.missing_permissions.len() as f64),
     ),
     (
-        "lockkeeper_node_touches_unmeasured",
-        "Whether nothing can be told from idle times on this node of who else touches a lock.",
-        |node| Some(yes_or_no(node.unmeasured.is_some())),
+        "lockkeeper_node_contention_unavailable",
+        "1 if idle times on this node cannot show contention.",
+        |node| Some(bool_value(node.contention_unavailable_reason.is_some())),
     ),
 ];
 
-/// A metric of every group's scan.
-type OfGroup = (
-    &'static str,
-    &'static str,
-    fn(&GroupView, Timestamp) -> Option<f64>,
-);
+/// A metric of every group: name, help text and value.
+type GroupMetric = (&'static str, &'static str, fn(&GroupView) -> Option<f64>);
 
-const OF_EACH_GROUP: [OfGroup; 10] = [
-    (
-        "lockkeeper_group_nodes",
-        "Nodes that are configured.",
-        |group, _| Some(group.nodes.len() as f64),
-    ),
-    (
-        "lockkeeper_group_nodes_up",
-        "Nodes that can be used.",
-        |group, _| Some(group.nodes_up() as f64),
-    ),
+const GROUP_METRICS: [GroupMetric; 10] = [
+    ("lockkeeper_group_nodes", "Configured nodes.", |group| {
+        Some(group.nodes.len() as f64)
+    }),
+    ("lockkeeper_group_nodes_up", "Usable nodes.", |group| {
+        Some(group.nodes_up() as f64)
+    }),
     (
         "lockkeeper_group_quorum",
-        "How many nodes an owner needs.",
-        |group, _| Some(f64::from(group.quorum)),
+        "Nodes required for a quorum.",
+        |group| Some(f64::from(group.quorum)),
     ),
     (
         "lockkeeper_scan_nodes_reached",
-        "Nodes that a scan has gone over whole.",
-        |group, _| Some(f64::from(group.coverage.nodes_reached)),
+        "Nodes with a completed scan pass.",
+        |group| Some(f64::from(group.coverage.nodes_reached)),
     ),
     (
         "lockkeeper_scan_keys",
-        "Keys that the last whole pass over each node went over.",
-        |group, _| Some(group.coverage.keys_seen as f64),
+        "Keys considered by the last completed scan pass, all nodes together.",
+        |group| Some(group.coverage.keys_seen as f64),
     ),
     (
         "lockkeeper_scan_keys_matched",
-        "And how many of them have the name of a lock.",
-        |group, _| Some(group.coverage.keys_matched as f64),
+        "Keys of the last completed scan pass whose name matched.",
+        |group| Some(group.coverage.keys_matched as f64),
     ),
     (
-        "lockkeeper_scan_pass_seconds",
-        "How long the last whole pass took, on the node where it took longest.",
-        |group, _| Some(group.coverage.pass_ms? as f64 / 1000.0),
+        "lockkeeper_scan_duration_seconds",
+        "Duration of the last completed scan pass, on the slowest node.",
+        |group| Some(group.coverage.pass_ms? as f64 / 1000.0),
     ),
     (
-        "lockkeeper_scan_call_seconds",
-        "How long one SCAN takes on average, the way there and back included.",
-        |group, _| Some(group.coverage.call_ms? / 1000.0),
+        "lockkeeper_scan_call_duration_seconds",
+        "Average round trip time of one SCAN call.",
+        |group| Some(group.coverage.call_ms? / 1000.0),
     ),
     (
-        "lockkeeper_scan_age_seconds",
-        "How long ago the oldest of the last whole passes began.",
-        |group, at| Some(at.since(group.coverage.pass_started_at?).as_secs_f64()),
+        "lockkeeper_last_scan_timestamp_seconds",
+        "Unix time at which the last completed scan pass started, on the node where that is longest ago.",
+        |group| Some(unix_seconds(group.coverage.pass_started_at?)),
     ),
     (
-        "lockkeeper_look_age_seconds",
-        "How long ago the known locks were looked at.",
-        |group, at| Some(at.since(group.looked_at?).as_secs_f64()),
+        "lockkeeper_last_poll_timestamp_seconds",
+        "Unix time at which the known locks were last read from the nodes.",
+        |group| Some(unix_seconds(group.last_polled_at?)),
     ),
 ];
 
-pub(super) fn read(scrape: &Scrape, groups: &[GroupView], at: Timestamp) {
-    for (name, help, value) in OF_EACH_GROUP {
+pub(super) fn record(scrape: &Scrape, groups: &[GroupView]) {
+    for (name, help, value) in GROUP_METRICS {
         let gauges = scrape.gauges(name, help, &["group"]);
         for group in groups {
-            if let Some(value) = value(group, at) {
+            if let Some(value) = value(group) {
                 gauges.with_label_values(&[&group.name]).set(value);
             }
         }
     }
     let passes = scrape.counters(
         "lockkeeper_scan_passes_total",
-        "Whole passes, on the node with the fewest.",
+        "Completed scan passes, on the node with the fewest.",
         &["group"],
     );
     for group in groups {
@@ -128,7 +120,7 @@ pub(super) fn read(scrape: &Scrape, groups: &[GroupView], at: Timestamp) {
             .with_label_values(&[&group.name])
             .inc_by(group.coverage.passes.into());
     }
-    for (name, help, value) in OF_EACH_NODE {
+    for (name, help, value) in NODE_METRICS {
         let gauges = scrape.gauges(name, help, &["group", "node"]);
         for (group, node) in each_node(groups) {
             if let Some(value) = value(node) {
@@ -138,12 +130,12 @@ pub(super) fn read(scrape: &Scrape, groups: &[GroupView], at: Timestamp) {
     }
     let states = scrape.gauges(
         "lockkeeper_node_state",
-        "1 for the state that the node is in, 0 for the others.",
+        "1 for the current state of the node, 0 for the others.",
         &["group", "node", "state"],
     );
     let feeds = scrape.gauges(
         "lockkeeper_node_feed",
-        "1 for the way in which changes on the node are learnt, 0 for the others.",
+        "1 for the change detection in use on the node, 0 for the others.",
         &["group", "node", "feed"],
     );
     for (group, node) in each_node(groups) {
@@ -155,12 +147,12 @@ pub(super) fn read(scrape: &Scrape, groups: &[GroupView], at: Timestamp) {
         ] {
             states
                 .with_label_values(&[group, &node.name, state.slug()])
-                .set(yes_or_no(node.state == state));
+                .set(bool_value(node.state == state));
         }
         for level in [FeedLevel::Tracking, FeedLevel::Keyspace, FeedLevel::Poll] {
             feeds
                 .with_label_values(&[group, &node.name, level.slug()])
-                .set(yes_or_no(node.feed == level));
+                .set(bool_value(node.feed == level));
         }
     }
 }
@@ -172,6 +164,11 @@ fn each_node(groups: &[GroupView]) -> impl Iterator<Item = (&str, &NodeView)> {
     })
 }
 
-fn yes_or_no(is_so: bool) -> f64 {
-    f64::from(u8::from(is_so))
+/// Seconds since the Unix epoch, as Prometheus' `time()` returns.
+pub(super) fn unix_seconds(at: Timestamp) -> f64 {
+    at.millis() as f64 / 1000.0
+}
+
+fn bool_value(value: bool) -> f64 {
+    f64::from(u8::from(value))
 }

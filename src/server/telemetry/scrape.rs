@@ -1,4 +1,4 @@
-//! What one scrape reads: a registry that is filled once, and thrown away.
+//! The registry of one scrape, which is filled once and dropped.
 
 use prometheus::core::Collector;
 use prometheus::proto::MetricFamily;
@@ -9,39 +9,39 @@ use prometheus::{Counter, Gauge, GaugeVec, IntCounterVec, Opts, Registry};
 pub(super) struct Scrape(Registry);
 
 impl Scrape {
-    /// A metric that goes up and down, to be set for each value of its labels.
+    /// Adds a gauge with labels.
     pub(super) fn gauges(&self, name: &str, help: &str, labels: &[&str]) -> GaugeVec {
-        let made = GaugeVec::new(Opts::new(name, help), labels);
-        self.add(made.expect("name and labels are constants"))
+        let gauges = GaugeVec::new(Opts::new(name, help), labels);
+        self.add(gauges.expect("name and labels are constants"))
     }
 
-    /// A metric that goes up and down, of which there is one.
+    /// Adds a gauge without labels.
     pub(super) fn gauge(&self, name: &str, help: &str, value: f64) {
-        let made = Gauge::with_opts(Opts::new(name, help));
-        self.add(made.expect("the name is a constant")).set(value);
+        let gauge = Gauge::with_opts(Opts::new(name, help));
+        self.add(gauge.expect("the name is a constant")).set(value);
     }
 
-    /// A metric that only rises, counted elsewhere; its name ends in `_total`.
+    /// Adds a counter with labels, whose values are counted elsewhere. Its name ends in `_total`.
     pub(super) fn counters(&self, name: &str, help: &str, labels: &[&str]) -> IntCounterVec {
-        let made = IntCounterVec::new(Opts::new(name, help), labels);
-        self.add(made.expect("name and labels are constants"))
+        let counters = IntCounterVec::new(Opts::new(name, help), labels);
+        self.add(counters.expect("name and labels are constants"))
     }
 
-    /// A metric that only rises, of which there is one.
+    /// Adds a counter without labels.
     pub(super) fn counter(&self, name: &str, help: &str, value: f64) {
-        let made = Counter::with_opts(Opts::new(name, help));
-        self.add(made.expect("the name is a constant"))
+        let counter = Counter::with_opts(Opts::new(name, help));
+        self.add(counter.expect("the name is a constant"))
             .inc_by(value);
     }
 
-    /// Everything that has a sample.
+    /// All metric families with samples.
     pub(super) fn gather(&self) -> Vec<MetricFamily> {
         self.0.gather()
     }
 
     fn add<C: Collector + Clone + 'static>(&self, metric: C) -> C {
-        let added = self.0.register(Box::new(metric.clone()));
-        added.expect("every metric has a name of its own");
+        let registered = self.0.register(Box::new(metric.clone()));
+        registered.expect("metric names are unique");
         metric
     }
 }

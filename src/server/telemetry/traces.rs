@@ -1,28 +1,30 @@
-//! Spans of requests. Those of acts begin in [`super::Acts`], those of nodes that are asked in `locking::meaning`.
+//! Spans of HTTP requests. [`super::OperationMetrics`] starts the spans of operations, and
+//! `locking` those of node calls.
 //!
-//! No span names a lock, an owner, a token or a person, so a trace may be kept where not everybody may see those.
+//! No span contains the name of a lock, an owner, a token or a user, so that traces can be stored
+//! where access is less restricted.
 
 use http::{HeaderMap, Method};
 use tracing::field::Empty;
 use tracing::{Instrument as _, Span, info_span};
 
 use super::otel;
-use crate::domain::Fault;
+use crate::domain::OperationError;
 
-/// A request that is being answered.
-pub struct Request {
+/// The span of a request in progress.
+pub struct RequestSpan {
     span: Span,
-    is_answered: bool,
+    is_finished: bool,
 }
 
-impl Request {
-    /// Begins: as a part of the caller's trace, where it sent one along. Those who only look whether the console lives are many, and
-    /// of no interest.
-    pub fn begin(method: &Method, path: &str, headers: &HeaderMap) -> Option<Self> {
+impl RequestSpan {
+    /// Starts the span as part of the caller's trace (`traceparent`), if the request has one.
+    /// Health checks and scrapes are frequent and not traced.
+    pub fn start(method: &Method, path: &str, headers: &HeaderMap) -> Option<Self> {
         if matches!(path, "/healthz" | "/readyz" | "/metrics") {
             return None;
         }
-        let method = name_of(method);
+        let method = method_name(method);
         let span = info_span!(
             parent: None,
             "request",
@@ -38,12 +40,12 @@ impl Request {
         otel::set_parent(&span, headers);
         Some(Self {
             span,
-            is_answered: false,
+            is_finished: false,
         })
     }
 
-    /// What is done while this future is worked on is done for the request, which is called so in the log.
-    pub fn around<F: Future>(
+    /// Runs the future inside the span. `id` is the request id in the log.
+    pub fn instrument<F: Future>(
         &self,
         id: &str,
         future: F,
@@ -52,9 +54,9 @@ impl Request {
         future.instrument(self.span.clone())
     }
 
-    /// It was answered.
-    pub fn answered(mut self, status: u16) {
-        self.is_answered = true;
+    /// Records the response status.
+    pub fn finish(mut self, status: u16) {
+        self.is_finished = true;
         let status = i64::from(status);
         self.span.record("http.response.status_code", status);
         if status >= 500 {
@@ -63,16 +65,17 @@ impl Request {
     }
 }
 
-impl Drop for Request {
+impl Drop for RequestSpan {
     fn drop(&mut self) {
-        if !self.is_answered {
-            self.span.record("error.type", "given-up");
+        if !self.is_finished {
+            self.span.record("error.type", "cancelled");
         }
     }
 }
 
-/// A method, for names of which there are few: whatever else somebody made up is `_OTHER`.
-fn name_of(method: &Method) -> &'static str {
+/// The method as a span attribute. Unknown methods become `_OTHER` (OpenTelemetry semantic
+/// conventions), because a client could send any number of them.
+fn method_name(method: &Method) -> &'static str {
     match method.as_str() {
         "GET" => "GET",
         "HEAD" => "HEAD",
@@ -85,49 +88,50 @@ fn name_of(method: &Method) -> &'static str {
     }
 }
 
-/// The request that is being answered is for this route (`/api/v1/groups/{group}/locks/{key}`). The address itself is not told: a
-/// lock's name is in it.
-pub fn for_route(method: &Method, pattern: &str) {
+/// Records the route of the current request (`/api/v1/groups/{group}/locks/{key}`). The path itself
+/// is not recorded, because it contains the name of the lock.
+pub fn set_route(method: &Method, pattern: &str) {
     let span = Span::current();
     if !span.is_disabled() {
-        otel::name_current(format!("{} {pattern}", name_of(method)));
+        otel::rename_current_span(format!("{} {pattern}", method_name(method)));
         span.record("http.route", pattern);
     }
 }
 
-/// What is begun while this future is worked on belongs to what is done right now, also where somebody else works on it.
-pub fn carried<F: Future>(future: F) -> impl Future<Output = F::Output> + use<F> {
+/// Runs the future inside the current span, also if another task polls it.
+pub fn in_current_span<F: Future>(future: F) -> impl Future<Output = F::Output> + use<F> {
     future.in_current_span()
 }
 
-/// Whether somebody has to look after the set-up. That a lock is held, or that somebody may not take it, is in the nature of locks.
-pub(super) fn is_trouble(fault: &Fault) -> bool {
-    match fault {
-        Fault::Unreachable { .. }
-        | Fault::NoQuorum { .. }
-        | Fault::PartlyReleased { .. }
-        | Fault::AuditUnavailable { .. }
-        | Fault::StorageUnavailable { .. }
-        | Fault::Unanswered { .. }
-        | Fault::Internal { .. } => true,
-        Fault::BadRequest { .. }
-        | Fault::Stopping
-        | Fault::Impossible { .. }
-        | Fault::ConfirmRequired { .. }
-        | Fault::PossibleLock { .. }
-        | Fault::NotReleasable { .. }
-        | Fault::SignInRequired { .. }
-        | Fault::Forbidden { .. }
-        | Fault::OutsideKeys { .. }
-        | Fault::UnknownGroup { .. }
-        | Fault::NotObserved { .. }
-        | Fault::Held { .. }
-        | Fault::NotHeld { .. }
-        | Fault::NotOwner { .. }
-        | Fault::OwnerChanged { .. }
-        | Fault::HoldChanged { .. }
-        | Fault::HoldEnded { .. }
-        | Fault::WrongType { .. }
-        | Fault::TooMany { .. } => false,
+/// Whether the error indicates a problem of the installation, so that the span is marked as failed.
+/// A held lock or a missing permission is normal operation.
+pub(super) fn is_operational_error(error: &OperationError) -> bool {
+    match error {
+        OperationError::Unreachable { .. }
+        | OperationError::NoQuorum { .. }
+        | OperationError::PartlyReleased { .. }
+        | OperationError::AuditUnavailable
+        | OperationError::StorageUnavailable { .. }
+        | OperationError::NoResponse { .. }
+        | OperationError::Internal { .. } => true,
+        OperationError::BadRequest { .. }
+        | OperationError::Stopping
+        | OperationError::Impossible { .. }
+        | OperationError::ConfirmRequired { .. }
+        | OperationError::PossibleLock { .. }
+        | OperationError::NotReleasable { .. }
+        | OperationError::SignInRequired { .. }
+        | OperationError::Forbidden { .. }
+        | OperationError::OutsideKeys { .. }
+        | OperationError::UnknownGroup { .. }
+        | OperationError::NotObserved { .. }
+        | OperationError::Held { .. }
+        | OperationError::NotHeld { .. }
+        | OperationError::NotOwner { .. }
+        | OperationError::OwnerChanged { .. }
+        | OperationError::HoldChanged { .. }
+        | OperationError::HoldEnded { .. }
+        | OperationError::WrongType { .. }
+        | OperationError::TooManyRequests { .. } => false,
     }
 }

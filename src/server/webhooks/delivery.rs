@@ -1,4 +1,5 @@
-//! Tells one webhook its events, one after the other: each until it is taken, or is too old to be of use.
+//! Delivers the events of one webhook in order. Each event is retried until it is accepted or
+//! expires.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -8,64 +9,68 @@ use backon::{ExponentialBuilder, Retryable as _};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
-use super::post::{NotTaken, post};
-use super::{Event, Webhook};
+use super::http_post::{DeliveryError, post};
+use super::{Webhook, WebhookEvent};
 use crate::server::clock::Clock;
 use crate::server::http_client::HttpClient;
 
 /// The longest pause between two attempts.
-const LONGEST_PAUSE: Duration = Duration::from_mins(5);
-/// How long the last attempt may take when the console stops.
-const LAST_TIMEOUT: Duration = Duration::from_secs(3);
+const MAX_RETRY_INTERVAL: Duration = Duration::from_mins(5);
+/// How long the last attempt may take during shutdown.
+const FINAL_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Delivers until nobody tells anything any more.
-pub(super) async fn deliver(webhook: Arc<Webhook>, mut queue: Receiver<Event>, clock: Clock) {
+/// Delivers until all senders are dropped.
+pub(super) async fn deliver(
+    webhook: Arc<Webhook>,
+    mut queue: Receiver<WebhookEvent>,
+    clock: Clock,
+) {
     let config = &webhook.config;
     let client = HttpClient::new(config.roots.as_ref(), config.timeout);
-    // Jitter, so that the consoles of a large site do not come back in step.
-    let pauses = ExponentialBuilder::default()
-        .with_min_delay(config.retry_after)
-        .with_max_delay(LONGEST_PAUSE)
+    // Jitter keeps many consoles from retrying at the same time after an outage.
+    let backoff = ExponentialBuilder::default()
+        .with_min_delay(config.retry_interval)
+        .with_max_delay(MAX_RETRY_INTERVAL)
         .without_max_times()
         .with_jitter();
     loop {
         let event = match queue.recv().await {
             Ok(event) => event,
-            // Those that had no room: whoever told the next one counted them.
+            // Dropped events were counted by the sender of the event that replaced them.
             Err(RecvError::Lagged(_)) => continue,
             Err(RecvError::Closed) => return,
         };
         webhook.is_delivering.store(true, Ordering::Relaxed);
-        let is_fresh = || clock.now().since(event.at()) < config.give_up_after;
+        let is_fresh = || clock.now().since(event.at()) < config.max_age;
         let attempt = || async {
-            let taken = post(&client, config, &event, clock.now()).await;
-            if let Err(NotTaken::Now(_)) = &taken {
+            let result = post(&client, config, &event, clock.now()).await;
+            if let Err(DeliveryError::Temporary(_)) = &result {
                 webhook.count("attempt-failed");
             }
-            taken
+            result
         };
-        let told = attempt
-            .retry(pauses)
-            .when(|why| matches!(why, NotTaken::Now(_)) && is_fresh())
-            .notify(|why, _| tracing::debug!(webhook.name = %config.name, event.id = event.id(), %why, "an event could not be told yet"))
+        let delivered = attempt
+            .retry(backoff)
+            .when(|error| matches!(error, DeliveryError::Temporary(_)) && is_fresh())
+            .notify(|error, _| tracing::debug!(webhook.name = %config.name, event.id = event.id(), %error, "webhook delivery failed; retrying"))
             .await;
-        if let Err(why) = &told {
-            tracing::warn!(webhook.name = %config.name, event.id = event.id(), %why, "an event could not be told and is given up");
+        if let Err(error) = &delivered {
+            tracing::warn!(webhook.name = %config.name, event.id = event.id(), %error, "webhook delivery failed permanently");
         }
-        webhook.count(told.map_or("given-up", |()| "delivered"));
+        webhook.count(delivered.map_or("expired", |()| "delivered"));
         webhook.is_delivering.store(false, Ordering::Relaxed);
     }
 }
 
-/// Makes one attempt, without a place in the queue.
-pub(super) async fn deliver_once(webhook: &Webhook, event: &Event) {
+/// Makes one attempt that bypasses the queue.
+pub(super) async fn deliver_once(webhook: &Webhook, event: &WebhookEvent) {
     let config = &webhook.config;
-    let client = HttpClient::new(config.roots.as_ref(), config.timeout.min(LAST_TIMEOUT));
+    let client = HttpClient::new(config.roots.as_ref(), config.timeout.min(FINAL_TIMEOUT));
     match post(&client, config, event, event.at()).await {
         Ok(()) => webhook.count("delivered"),
-        Err(why) => {
-            tracing::warn!(webhook.name = %config.name, event.id = event.id(), %why, "the last event could not be told");
-            webhook.count("given-up");
+        Err(error) => {
+            tracing::warn!(webhook.name = %config.name, event.id = event.id(), %error, "delivery of the final audit head failed");
+            webhook.count("expired");
         }
     }
 }

@@ -1,37 +1,40 @@
-//! What is told: one JSON document for each event. No token is in it, and nothing that an owner keeps for itself.
+//! Webhook events: one JSON document each. They contain no tokens.
 
 use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::domain::{ActKind, Ending, Fault, Fingerprint, Flag, Lock, LockId, NodeAct, Timestamp};
+use crate::domain::reason::Reason;
+use crate::domain::{
+    Fingerprint, Flag, GoneReason, Lock, LockId, NodeResult, OperationError, OperationKind,
+    Timestamp,
+};
 
-/// One event, as it is sent: the same bytes at every attempt. Clones share it.
+/// An event. All attempts send the same bytes. Clones share them.
 #[derive(Clone, Debug)]
-pub struct Event {
+pub struct WebhookEvent {
     id: Arc<str>,
     at: Timestamp,
     body: Arc<str>,
 }
 
-/// The document.
+/// The JSON document, as <https://www.standardwebhooks.com> defines it.
 #[derive(Serialize)]
-struct Document<'a, T> {
+struct EventDocument<'a, T> {
     #[serde(rename = "type")]
     kind: &'a str,
     timestamp: Timestamp,
     data: &'a T,
 }
 
-impl Event {
+impl WebhookEvent {
     pub(super) fn new(kind: &str, at: Timestamp, data: &impl Serialize) -> Self {
-        let document = Document {
+        let document = EventDocument {
             kind,
             timestamp: at,
             data,
         };
-        let body =
-            serde_json::to_string(&document).expect("what is told has no maps with odd keys");
+        let body = serde_json::to_string(&document).expect("all map keys are strings");
         Self {
             id: format!("msg_{:032x}", rand::random::<u128>()).into(),
             at,
@@ -39,46 +42,60 @@ impl Event {
         }
     }
 
-    /// An act has ended: `act.done`, or `act.refused`.
-    pub fn act(ended: Ended, at: Timestamp) -> Self {
-        let kind = match ended.problem {
-            None => "act.done",
-            Some(_) => "act.refused",
+    /// A completed operation: `operation.succeeded` or `operation.failed`.
+    pub fn operation(operation: OperationEvent, at: Timestamp) -> Self {
+        let kind = match operation.problem {
+            None => "operation.succeeded",
+            Some(_) => "operation.failed",
         };
-        Self::new(kind, at, &ended)
+        Self::new(kind, at, &operation)
     }
 
-    /// A flag stands: `flag.raised`.
+    /// A raised flag: `flag.raised`.
     pub(super) fn raised(flag: Flag, lock: &Lock, at: Timestamp) -> Self {
-        Self::new("flag.raised", at, &Raised { flag, lock })
+        Self::new("flag.raised", at, &FlagRaised { flag, lock })
     }
 
-    /// A flag that was told of does not stand any more: `flag.cleared`.
-    pub(super) fn cleared(flag: Flag, id: &LockId, ended: Option<Ending>, at: Timestamp) -> Self {
-        Self::new("flag.cleared", at, &Cleared { flag, id, ended })
+    /// The end of a reported flag: `flag.cleared`.
+    pub(super) fn cleared(
+        flag: Flag,
+        id: &LockId,
+        end_reason: Option<GoneReason>,
+        at: Timestamp,
+    ) -> Self {
+        Self::new(
+            "flag.cleared",
+            at,
+            &FlagCleared {
+                flag,
+                id,
+                end_reason,
+            },
+        )
     }
 
-    /// A lock that was kept for its owner is lost to it: `lock.lost`.
-    pub(super) fn lost(lost: &Lost<'_>, at: Timestamp) -> Self {
+    /// An auto-renewed lock that its owner lost: `lock.lost`.
+    pub(super) fn lost(lost: &LockLostData<'_>, at: Timestamp) -> Self {
         Self::new("lock.lost", at, lost)
     }
 
-    /// Where the hash chain of the audit stands: `audit.head`. Who keeps it finds out whether anything before it was changed or cut off.
-    pub fn audit_head(number: u64, hash: &str, at: Timestamp) -> Self {
-        Self::new("audit.head", at, &AuditHead { number, hash })
+    /// The head of the audit log's hash chain: `audit.head`. A receiver that stores it can detect
+    /// whether earlier entries were changed or removed.
+    pub fn audit_head(seq: u64, hash: &str, at: Timestamp) -> Self {
+        Self::new("audit.head", at, &AuditHead { seq, hash })
     }
 
-    /// The same at every attempt, so that whoever hears it twice knows.
+    /// The id, the same at every attempt, so that a receiver can discard duplicates.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// When it happened.
+    /// When the event happened.
     pub fn at(&self) -> Timestamp {
         self.at
     }
 
-    /// The document as it is sent.
+    /// The document as sent.
     pub fn body(&self) -> &str {
         &self.body
     }
@@ -86,105 +103,110 @@ impl Event {
 
 #[derive(Serialize)]
 struct AuditHead<'a> {
-    number: u64,
+    seq: u64,
     hash: &'a str,
 }
 
 #[derive(Serialize)]
-struct Raised<'a> {
+struct FlagRaised<'a> {
     flag: Flag,
     lock: &'a Lock,
 }
 
 #[derive(Serialize)]
-struct Cleared<'a> {
+struct FlagCleared<'a> {
     flag: Flag,
     #[serde(flatten)]
     id: &'a LockId,
-    /// How the lock went away; null where it is still there, without the flag.
-    ended: Option<Ending>,
+    /// Why the lock ended; null if it still exists without the flag.
+    end_reason: Option<GoneReason>,
 }
 
-/// A lock that its owner must not rely on any more.
+/// A lock that its owner must no longer rely on.
 #[derive(Serialize)]
-pub(super) struct Lost<'a> {
+pub(super) struct LockLostData<'a> {
     #[serde(flatten)]
     pub(super) id: &'a LockId,
     pub(super) fingerprint: &'a Fingerprint,
-    /// What the owner called itself.
+    /// The owner's label.
     pub(super) label: Option<&'a str>,
-    pub(super) why: &'a str,
+    pub(super) reason: &'a Reason,
 }
 
-/// An act that has ended.
+/// A completed operation.
 #[derive(Debug, Serialize)]
-pub struct Ended {
-    act: ActKind,
+pub struct OperationEvent {
+    action: OperationKind,
     #[serde(flatten)]
     id: LockId,
-    /// The owner that it was about.
+    /// The affected owner.
     fingerprint: Option<Fingerprint>,
     reason: Option<String>,
-    by: By,
+    actor: EventActor,
     request_id: Option<String>,
-    /// What happened on each node.
-    nodes: Vec<NodeAct>,
-    /// Why it was refused.
-    problem: Option<Problem>,
+    /// The result on each node.
+    nodes: Vec<NodeResult>,
+    /// Why the operation was rejected.
+    problem: Option<OperationProblem>,
 }
 
-/// Who did it.
+/// The principal of an operation.
 #[derive(Debug, Serialize)]
-pub struct By {
-    /// What they are called.
+pub struct EventActor {
+    /// The display name.
     pub name: String,
-    /// What their provider knows them by: the name may be another one's too.
+    /// The identifier at the identity provider: display names are not unique.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
-    /// How they came.
-    pub via: &'static str,
-    /// What their request is called.
+    /// The authentication method.
+    pub auth_method: &'static str,
+    /// The request id.
     #[serde(skip)]
     pub request_id: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
-struct Problem {
+struct OperationProblem {
     detail: String,
     #[serde(flatten)]
-    fault: Fault,
+    error: OperationError,
 }
 
-impl Ended {
-    /// An act of theirs on this lock.
-    pub fn new(act: ActKind, by: By, id: &LockId, end: Result<&[NodeAct], &Fault>) -> Self {
+impl OperationEvent {
+    /// An operation of a principal on a lock.
+    pub fn new(
+        operation: OperationKind,
+        actor: EventActor,
+        id: &LockId,
+        result: Result<&[NodeResult], &OperationError>,
+    ) -> Self {
         Self {
-            act,
+            action: operation,
             id: id.clone(),
             fingerprint: None,
             reason: None,
-            request_id: by.request_id.clone(),
-            by,
-            nodes: end.map(<[NodeAct]>::to_vec).unwrap_or_default(),
-            problem: end.err().map(|fault| Problem {
-                detail: fault.to_string(),
-                fault: fault.clone(),
+            request_id: actor.request_id.clone(),
+            actor,
+            nodes: result.map(<[NodeResult]>::to_vec).unwrap_or_default(),
+            problem: result.err().map(|error| OperationProblem {
+                detail: error.to_string(),
+                error: error.clone(),
             }),
         }
     }
 
-    /// It was about this owner.
+    /// Sets the affected owner.
     #[must_use]
-    pub fn of(self, owner: Option<Fingerprint>) -> Self {
+    pub fn with_owner(self, owner: Option<Fingerprint>) -> Self {
         Self {
             fingerprint: owner,
             ..self
         }
     }
 
-    /// It was done for this reason.
+    /// Sets the reason given by the caller.
     #[must_use]
-    pub fn because(self, reason: &str) -> Self {
+    pub fn with_reason(self, reason: &str) -> Self {
         Self {
             reason: Some(reason.trim().to_owned()),
             ..self

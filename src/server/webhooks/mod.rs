@@ -1,11 +1,12 @@
-//! Webhooks: tells others of flags that stand and of acts that have ended. Signed, tried again, and in nobody's way.
+//! Webhooks: sends signed notifications of raised flags and completed operations, with retries.
+//! Delivery never delays operations.
 
 mod delivery;
 mod event;
-mod flags;
-mod post;
-mod sign;
-mod standing;
+mod flag_debouncer;
+mod flag_monitor;
+mod http_post;
+mod signature;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,31 +20,32 @@ use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use event::{By, Ended, Event};
+pub use event::{EventActor, OperationEvent, WebhookEvent};
 
 use super::clock::Clock;
 use super::config::WebhookConfig;
 use super::index::Index;
-use crate::domain::ActKind;
+use crate::domain::OperationKind;
 
-/// So many events wait for a webhook; then the oldest is dropped. A power of two, as the channel has it.
-const QUEUE: usize = 1_024;
+/// Events queued per webhook; beyond that, the oldest is dropped. `broadcast::channel` rounds its
+/// capacity up to a power of two.
+const QUEUE_CAPACITY: usize = 1_024;
 
-/// Everybody who is told. Cheap to clone.
+/// All configured webhooks. Cheap to clone.
 #[derive(Clone)]
 pub struct Webhooks {
-    each: Arc<[Arc<Webhook>]>,
+    webhooks: Arc<[Arc<Webhook>]>,
     outcomes: IntCounterVec,
-    waiting: IntGaugeVec,
+    queue_length: IntGaugeVec,
 }
 
-/// One of them.
+/// One webhook.
 struct Webhook {
     config: WebhookConfig,
-    /// A channel that never lets a sender wait, and drops the oldest event where it is full. One sends at a time, so that each event
-    /// that is dropped is counted once.
-    queue: Mutex<broadcast::Sender<Event>>,
-    /// The event that was received last is still to be delivered.
+    /// A channel that never blocks senders and drops the oldest event when it is full. The mutex
+    /// serialises senders, so that each dropped event is counted once.
+    queue: Mutex<broadcast::Sender<WebhookEvent>>,
+    /// Whether the event received last is still being delivered.
     is_delivering: AtomicBool,
     outcomes: IntCounterVec,
 }
@@ -56,36 +58,37 @@ impl Default for Webhooks {
 }
 
 impl Webhooks {
-    /// These; nobody is told before [`Webhooks::start`].
+    /// Creates the webhooks. Delivery begins with [`Webhooks::start`].
     pub fn new(configs: Vec<WebhookConfig>) -> Self {
         let outcomes = Opts::new(
             "lockkeeper_webhook_events_total",
-            "Events by what came of them: delivered, given-up, dropped because too many waited; and attempt-failed for each attempt.",
+            "Events by result: delivered, expired (max_age reached), dropped (queue full); and attempt-failed for each failed attempt.",
         );
-        let waiting = Opts::new(
-            "lockkeeper_webhook_events_waiting",
-            "Events that are still to be delivered, the one that is being tried included.",
+        let queue_length = Opts::new(
+            "lockkeeper_webhook_queue_length",
+            "Events waiting for delivery, including the one being sent.",
         );
-        let outcomes = IntCounterVec::new(outcomes, &["webhook", "outcome"])
-            .expect("name and labels are constants");
-        let waiting =
-            IntGaugeVec::new(waiting, &["webhook"]).expect("name and labels are constants");
+        let outcomes = IntCounterVec::new(outcomes, &["webhook", "result"])
+            .expect("name and labels are valid constants");
+        let queue_length = IntGaugeVec::new(queue_length, &["webhook"])
+            .expect("name and labels are valid constants");
         let webhook = |config: WebhookConfig| {
             Arc::new(Webhook {
-                queue: Mutex::new(broadcast::Sender::new(QUEUE)),
+                queue: Mutex::new(broadcast::Sender::new(QUEUE_CAPACITY)),
                 is_delivering: AtomicBool::new(false),
                 outcomes: outcomes.clone(),
                 config,
             })
         };
         Self {
-            each: configs.into_iter().map(webhook).collect(),
+            webhooks: configs.into_iter().map(webhook).collect(),
             outcomes,
-            waiting,
+            queue_length,
         }
     }
 
-    /// Watches for flags and delivers events until `stop` is cancelled. What waits then is not told any more.
+    /// Monitors flags and delivers events until `stop` is cancelled. Queued events are discarded
+    /// then.
     pub fn start(
         &self,
         index: &Index,
@@ -93,90 +96,95 @@ impl Webhooks {
         stop: &CancellationToken,
         tasks: &TaskTracker,
     ) {
-        for webhook in self.each.iter() {
-            let watching = flags::watch(Arc::clone(webhook), index.clone());
+        for webhook in self.webhooks.iter() {
+            let watching = flag_monitor::watch(Arc::clone(webhook), index.clone());
             let queue = webhook.queue.lock().subscribe();
-            let telling = delivery::deliver(Arc::clone(webhook), queue, clock.clone());
-            let (stop_watching, stop_telling) = (stop.clone(), stop.clone());
+            let delivering = delivery::deliver(Arc::clone(webhook), queue, clock.clone());
+            let (stop_watching, stop_delivering) = (stop.clone(), stop.clone());
             tasks.spawn(async move { stop_watching.run_until_cancelled(watching).await });
-            tasks.spawn(async move { stop_telling.run_until_cancelled(telling).await });
+            tasks.spawn(async move { stop_delivering.run_until_cancelled(delivering).await });
         }
     }
 
-    /// Whether anybody wants to hear of such an act.
-    pub fn hears_of(&self, act: ActKind, group: &str) -> bool {
-        self.each.iter().any(|webhook| webhook.hears_of(act, group))
-    }
-
-    /// Tells those who want to hear of such an act. Never waits.
-    pub fn tell_of(&self, act: ActKind, group: &str, event: &Event) {
-        for webhook in self
-            .each
+    /// Whether any webhook is subscribed to such operations.
+    pub fn is_subscribed(&self, operation: OperationKind, group: &str) -> bool {
+        self.webhooks
             .iter()
-            .filter(|webhook| webhook.hears_of(act, group))
+            .any(|webhook| webhook.is_subscribed_to(operation, group))
+    }
+
+    /// Queues an event for the webhooks subscribed to such operations. Never blocks.
+    pub fn enqueue_operation(&self, operation: OperationKind, group: &str, event: &WebhookEvent) {
+        for webhook in self
+            .webhooks
+            .iter()
+            .filter(|webhook| webhook.is_subscribed_to(operation, group))
         {
-            webhook.tell(event.clone());
+            webhook.enqueue(event.clone());
         }
     }
 
-    /// Tells those who want to hear where the chain of the audit stands. Never waits.
-    pub fn tell_of_audit(&self, event: &Event) {
-        for webhook in self.interested_in_audit() {
-            webhook.tell(event.clone());
+    /// Queues an event for the webhooks subscribed to audit heads. Never blocks.
+    pub fn enqueue_audit_head(&self, event: &WebhookEvent) {
+        for webhook in self.audit_subscribers() {
+            webhook.enqueue(event.clone());
         }
     }
 
-    /// Tells the same when the console stops, when nothing is delivered from the queues any more: one attempt each, of a few seconds.
-    pub async fn deliver_last_of_audit(&self, event: &Event) {
-        let each = self.interested_in_audit();
+    /// Delivers the last audit head during shutdown, when the queues are no longer processed: one
+    /// attempt per webhook, of a few seconds.
+    pub async fn deliver_final_audit_head(&self, event: &WebhookEvent) {
+        let each = self.audit_subscribers();
         join_all(each.map(|webhook| delivery::deliver_once(webhook, event))).await;
     }
 
-    fn interested_in_audit(&self) -> impl Iterator<Item = &Webhook> {
-        let each = self.each.iter().map(AsRef::as_ref);
+    fn audit_subscribers(&self) -> impl Iterator<Item = &Webhook> {
+        let each = self.webhooks.iter().map(AsRef::as_ref);
         each.filter(|webhook: &&Webhook| webhook.config.audit_head)
     }
 }
 
-/// What came of their events; how many wait is counted at each scrape.
+/// Delivery counters, and the queue lengths as of each scrape.
 impl Collector for Webhooks {
     fn desc(&self) -> Vec<&Desc> {
-        [self.outcomes.desc(), self.waiting.desc()].concat()
+        [self.outcomes.desc(), self.queue_length.desc()].concat()
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
-        for webhook in self.each.iter() {
-            let waiting = i64::try_from(webhook.waiting()).unwrap_or(i64::MAX);
+        for webhook in self.webhooks.iter() {
+            let queue_length = i64::try_from(webhook.queued()).unwrap_or(i64::MAX);
             let labels = [&*webhook.config.name];
-            self.waiting.with_label_values(&labels).set(waiting);
+            self.queue_length
+                .with_label_values(&labels)
+                .set(queue_length);
         }
-        [self.outcomes.collect(), self.waiting.collect()].concat()
+        [self.outcomes.collect(), self.queue_length.collect()].concat()
     }
 }
 
 impl Webhook {
-    fn hears_of(&self, act: ActKind, group: &str) -> bool {
-        self.config.acts.contains(&act) && self.is_about(group)
+    fn is_subscribed_to(&self, operation: OperationKind, group: &str) -> bool {
+        self.config.operations.contains(&operation) && self.covers_group(group)
     }
 
-    fn is_about(&self, group: &str) -> bool {
+    fn covers_group(&self, group: &str) -> bool {
         let groups = self.config.groups.as_ref();
         groups.is_none_or(|groups| groups.iter().any(|name| name == group))
     }
 
-    /// Has it told. Never waits.
-    fn tell(&self, event: Event) {
+    /// Queues an event. Never blocks.
+    fn enqueue(&self, event: WebhookEvent) {
         let queue = self.queue.lock();
-        if queue.len() == QUEUE {
+        if queue.len() == QUEUE_CAPACITY {
             self.count("dropped");
-            tracing::warn!(webhook.name = %self.config.name, "too many events wait to be told: the oldest is dropped");
+            tracing::warn!(webhook.name = %self.config.name, "webhook queue full; dropping the oldest event");
         }
-        // Nobody listens once the console stops.
+        // There is no receiver during shutdown.
         let _stopped = queue.send(event);
     }
 
-    /// How many events are still to be delivered, the one that is being tried included.
-    fn waiting(&self) -> usize {
+    /// The number of undelivered events, including the one being sent.
+    fn queued(&self) -> usize {
         let is_delivering = self.is_delivering.load(Ordering::Relaxed);
         self.queue.lock().len() + usize::from(is_delivering)
     }
@@ -196,23 +204,23 @@ mod tests {
     use crate::server::config::{WebhookSecret, WebhookUrl};
 
     #[test]
-    fn the_oldest_events_are_dropped_where_too_many_wait_and_each_is_counted_once() {
+    fn a_full_queue_drops_the_oldest_events_and_counts_each_once() {
         let url = WebhookUrl::parse("http://127.0.0.1:1/").unwrap();
         let secret = WebhookSecret::parse("0123456789abcdef").unwrap();
         let webhooks = Webhooks::new(vec![WebhookConfig::new("pager", url, secret)]);
-        let webhook = &webhooks.each[0];
+        let webhook = &webhooks.webhooks[0];
         let mut queue = webhook.queue.lock().subscribe();
-        let event = |n: usize| Event::new("test", Timestamp::from_millis(0), &n);
-        let events: Vec<Event> = (0..QUEUE + 3).map(event).collect();
+        let event = |n: usize| WebhookEvent::new("test", Timestamp::from_millis(0), &n);
+        let events: Vec<WebhookEvent> = (0..QUEUE_CAPACITY + 3).map(event).collect();
         for event in &events {
-            webhook.tell(event.clone());
+            webhook.enqueue(event.clone());
         }
         let families = webhooks.collect();
         let dropped = families[0].get_metric()[0].get_counter().get_value();
-        let waiting = families[1].get_metric()[0].get_gauge().get_value();
-        assert_eq!((dropped, waiting), (3.0, QUEUE as f64));
+        let queue_length = families[1].get_metric()[0].get_gauge().get_value();
+        assert_eq!((dropped, queue_length), (3.0, QUEUE_CAPACITY as f64));
         assert_eq!(queue.try_recv().unwrap_err(), TryRecvError::Lagged(3));
         assert_eq!(queue.try_recv().unwrap().id(), events[3].id());
-        assert_eq!(webhook.waiting(), QUEUE - 1);
+        assert_eq!(webhook.queued(), QUEUE_CAPACITY - 1);
     }
 }

@@ -1,124 +1,138 @@
-//! Whoever guesses, floods or smuggles: refused, slowed down, and of no concern to others.
+//! Wrong passwords, unknown users, hostile form fields and invalid cookies are rejected and
+//! rate-limited without affecting other users.
 
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use lockkeeper::domain::Rights;
+use lockkeeper::domain::RoleGrant;
 use lockkeeper::domain::role::Role;
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::{AccessConfig, Config, LimitsConfig};
 
 use super::{
-    FORM, PASSWORD, console_for, console_with, get_with, location, sign_in, try_to_sign_in, user,
+    FORM_HEADERS, PASSWORD, get_with_cookie, location, sign_in, start_console_with_access,
+    start_console_with_users, try_to_sign_in, user_config,
 };
-use crate::api::{group, lock_path};
+use crate::api::{group_config, lock_path};
 use crate::support::console::TestConsole;
 use crate::support::redis_nodes::RedisNodes;
 
 #[tokio::test]
-async fn a_thousand_wrong_passwords_are_mostly_not_even_looked_at() {
+async fn most_of_a_thousand_wrong_passwords_are_rate_limited_without_verification() {
     let nodes = RedisNodes::start(1).await;
-    // Time stands still: what is free is free once.
-    let clock = Clock::by_hand(Clock::real().now());
+    // The clock does not advance, so no further attempt becomes free.
+    let clock = Clock::manual(Clock::system().now());
     let access = AccessConfig {
         users: ["alice", "bob"]
-            .map(|name| user(name, Rights::everywhere(Role::Operator)))
+            .map(|name| user_config(name, RoleGrant::unrestricted(Role::Operator)))
             .to_vec(),
         ..AccessConfig::default()
     };
-    let console = console_with(vec![group("jobs", &nodes)], access, clock.clone()).await;
-    let (attacker, person) = (
-        console.person(),
-        console.person().calling_from([127, 0, 0, 2]),
+    let console =
+        start_console_with_access(vec![group_config("jobs", &nodes)], access, clock.clone()).await;
+    let (attacker, api) = (
+        console.api(),
+        console.api().with_local_address([127, 0, 0, 2]),
     );
-    let bob = sign_in(&person, "bob").await;
+    let bob = sign_in(&api, "bob").await;
     let guesses = (0..1000).map(|n| {
         let attacker = attacker.clone();
         async move { try_to_sign_in(&attacker, "alice", &format!("guess {n}")).await }
     });
-    let answers = join_all(guesses).await;
-    let count = |why: &str| {
-        let why = format!("why={why}");
-        answers
+    let responses = join_all(guesses).await;
+    let count = |reason: &str| {
+        let parameter = format!("why={reason}");
+        responses
             .iter()
-            .filter(|answer| location(answer).contains(&why))
+            .filter(|response| location(response).contains(&parameter))
             .count()
     };
     assert_eq!((count("wrong"), count("later")), (6, 994));
     assert!(
-        answers
+        responses
             .iter()
-            .all(|answer| !answer.headers.contains_key("set-cookie"))
+            .all(|response| !response.headers.contains_key("set-cookie"))
     );
-    // The right one is not looked at either, before the time has come; from elsewhere it is.
-    let answer = try_to_sign_in(&attacker, "alice", PASSWORD).await;
+    // During the back-off even the correct password is rejected; from another address it is
+    // accepted.
+    let response = try_to_sign_in(&attacker, "alice", PASSWORD).await;
     assert_eq!(
-        location(&answer),
+        location(&response),
         "/sign-in?next=%2Fnodes&why=later&seconds=1"
     );
-    sign_in(&person, "alice").await;
-    // Others are not bothered.
-    assert_eq!(get_with(&person, "/api/v1/groups", &bob).await.status, 200);
-    sign_in(&person, "bob").await;
+    sign_in(&api, "alice").await;
+    // Other users are not affected.
+    assert_eq!(
+        get_with_cookie(&api, "/api/v1/groups", &bob).await.status,
+        200
+    );
+    sign_in(&api, "bob").await;
     clock.advance(Duration::from_secs(1));
     sign_in(&attacker, "alice").await;
 }
 
 #[tokio::test]
-async fn names_that_do_not_exist_are_refused_in_the_same_words_and_slowed_down_as_much() {
+async fn unknown_users_get_the_same_responses_and_rate_limit_as_known_ones() {
     let nodes = RedisNodes::start(1).await;
-    let clock = Clock::by_hand(Clock::real().now());
+    let clock = Clock::manual(Clock::system().now());
     let access = AccessConfig {
-        users: vec![user("alice", Rights::everywhere(Role::Viewer))],
+        users: vec![user_config("alice", RoleGrant::unrestricted(Role::Viewer))],
         ..AccessConfig::default()
     };
-    let console = console_with(vec![group("jobs", &nodes)], access, clock).await;
-    let mut told = Vec::new();
-    for (from, name) in [(2, "alice"), (3, "nobody")] {
-        let person = console.person().calling_from([127, 0, 0, from]);
-        let mut places = Vec::new();
+    let console =
+        start_console_with_access(vec![group_config("jobs", &nodes)], access, clock).await;
+    let mut locations_by_user = Vec::new();
+    for (last_octet, name) in [(2, "alice"), (3, "mallory")] {
+        let api = console.api().with_local_address([127, 0, 0, last_octet]);
+        let mut locations = Vec::new();
         for _ in 0..8 {
-            let answer = try_to_sign_in(&person, name, "wrong").await;
-            places.push(location(&answer).to_owned());
+            let response = try_to_sign_in(&api, name, "wrong").await;
+            locations.push(location(&response).to_owned());
         }
-        told.push(places);
+        locations_by_user.push(locations);
     }
-    assert_eq!(told[0], told[1]);
-    assert!(told[0][5].ends_with("why=wrong") && told[0][6].ends_with("why=later&seconds=1"));
+    let [known, unknown] = &locations_by_user[..] else {
+        panic!("{locations_by_user:?}")
+    };
+    assert_eq!(known, unknown);
+    assert!(known[5].ends_with("why=wrong") && known[6].ends_with("why=later&seconds=1"));
 }
 
 #[tokio::test]
-async fn a_name_that_does_not_exist_takes_as_long_as_one_that_does() {
+async fn an_unknown_user_takes_as_long_to_reject_as_a_known_one() {
     let nodes = RedisNodes::start(1).await;
-    let hash = lockkeeper::server::access::password::hash(PASSWORD).unwrap();
-    let mut alice = user("alice", Rights::everywhere(Role::Viewer));
+    let hash = lockkeeper::server::access::password::hash_password(PASSWORD).unwrap();
+    let mut alice = user_config("alice", RoleGrant::unrestricted(Role::Viewer));
     let hash = argon2::password_hash::phc::PasswordHash::new(&hash).unwrap();
-    alice.password = Some(lockkeeper::server::config::access::SecretHash(hash));
-    let console = console_for(vec![group("jobs", &nodes)], vec![alice]).await;
-    let person = console.person();
-    let fastest = async |name: &str| {
+    alice.password_hash = Some(lockkeeper::server::config::access::SecretHash(hash));
+    let console = start_console_with_users(vec![group_config("jobs", &nodes)], vec![alice]).await;
+    let api = console.api();
+    let fastest_rejection = async |name: &str| {
         let mut fastest = Duration::MAX;
         for _ in 0..4 {
-            let began = Instant::now();
-            let answer = try_to_sign_in(&person, name, "wrong").await;
-            assert!(location(&answer).ends_with("why=wrong"));
-            fastest = fastest.min(began.elapsed());
+            let started = Instant::now();
+            let response = try_to_sign_in(&api, name, "wrong").await;
+            assert!(location(&response).ends_with("why=wrong"));
+            fastest = fastest.min(started.elapsed());
         }
         fastest
     };
-    let (known, unknown) = (fastest("alice").await, fastest("nobody").await);
-    // A name that is looked up and not found would take a hundredth of it.
+    let (known, unknown) = (
+        fastest_rejection("alice").await,
+        fastest_rejection("mallory").await,
+    );
+    // Without the dummy hash, an unknown user would be rejected in about a hundredth of the time.
     assert!(unknown > known / 4, "{unknown:?} against {known:?}");
 }
 
 #[tokio::test]
-async fn what_is_smuggled_into_the_form_goes_nowhere() {
+async fn hostile_form_and_query_values_have_no_effect() {
     let nodes = RedisNodes::start(1).await;
-    let alice = user("alice", Rights::everywhere(Role::Viewer));
-    let console = console_for(vec![group("jobs", &nodes)], vec![alice]).await;
-    let person = console.person();
+    let alice = user_config("alice", RoleGrant::unrestricted(Role::Viewer));
+    let console = start_console_with_users(vec![group_config("jobs", &nodes)], vec![alice]).await;
+    let api = console.api();
     let password = PASSWORD.replace(' ', "+");
-    for (next, to) in [
+    for (next, expected) in [
         ("https%3A%2F%2Fevil.example", "/"),
         ("%2F%2Fevil.example", "/"),
         ("%2F%5Cevil.example", "/"),
@@ -130,9 +144,9 @@ async fn what_is_smuggled_into_the_form_goes_nowhere() {
         ),
     ] {
         let form = format!("name=alice&password={password}&next={next}");
-        let answer = person.send("POST", "/sign-in", &FORM, form).await;
-        assert_eq!(location(&answer), to, "{next}");
-        assert_eq!(answer.headers.get_all("set-cookie").iter().count(), 2);
+        let response = api.send("POST", "/sign-in", &FORM_HEADERS, form).await;
+        assert_eq!(location(&response), expected, "{next}");
+        assert_eq!(response.headers.get_all("set-cookie").iter().count(), 2);
     }
     let script = "%22%3E%3Cscript%3Ealert(1)%3C%2Fscript%3E";
     for query in [
@@ -140,7 +154,7 @@ async fn what_is_smuggled_into_the_form_goes_nowhere() {
         format!("next=%2F{script}"),
         format!("seconds={script}"),
     ] {
-        let page = person.get(&format!("/sign-in?{query}")).await;
+        let page = api.get(&format!("/sign-in?{query}")).await;
         assert_eq!(page.status, 200);
         assert!(!page.text.contains("<script>alert"), "{}", page.text);
     }
@@ -152,28 +166,31 @@ async fn what_is_smuggled_into_the_form_goes_nowhere() {
         "%zz",
         "name=%00&password=%00",
     ] {
-        let answer = person.send("POST", "/sign-in", &FORM, form).await;
+        let response = api.send("POST", "/sign-in", &FORM_HEADERS, form).await;
         assert!(
-            answer.status == 303 || answer.code() == "bad-request",
+            response.status == 303 || response.problem_code() == "bad-request",
             "{form}"
         );
-        assert!(!answer.headers.contains_key("set-cookie"));
+        assert!(!response.headers.contains_key("set-cookie"));
     }
-    let long = "a".repeat(7_000);
-    for (name, password) in [("alice", long.as_str()), (long.as_str(), PASSWORD)] {
-        let answer = try_to_sign_in(&person, name, password).await;
-        assert!(location(&answer).ends_with("why=wrong"));
+    let long_text = "a".repeat(7_000);
+    for (name, password) in [
+        ("alice", long_text.as_str()),
+        (long_text.as_str(), PASSWORD),
+    ] {
+        let response = try_to_sign_in(&api, name, password).await;
+        assert!(location(&response).ends_with("why=wrong"));
     }
 }
 
 #[tokio::test]
-async fn a_cookie_can_be_anything() {
+async fn invalid_session_cookies_are_rejected() {
     let nodes = RedisNodes::start(1).await;
-    let alice = user("alice", Rights::everywhere(Role::Viewer));
-    let console = console_for(vec![group("jobs", &nodes)], vec![alice]).await;
-    let person = console.person();
-    let good = sign_in(&person, "alice").await;
-    let long = format!("lockkeeper={}", "a".repeat(8_000));
+    let alice = user_config("alice", RoleGrant::unrestricted(Role::Viewer));
+    let console = start_console_with_users(vec![group_config("jobs", &nodes)], vec![alice]).await;
+    let api = console.api();
+    let valid = sign_in(&api, "alice").await;
+    let too_long = format!("lockkeeper={}", "a".repeat(8_000));
     for cookie in [
         "lockkeeper=",
         "lockkeeper",
@@ -181,46 +198,48 @@ async fn a_cookie_can_be_anything() {
         "lockkeeper=\"alice\"",
         "lockkeeper=alice; lockkeeper=alice",
         "=; ;;; =;",
-        long.as_str(),
-        good.to_uppercase().as_str(),
-        &format!("{good}0"),
-        &good[..good.len() - 1],
-        &format!("{good}; lockkeeper=x"),
+        too_long.as_str(),
+        valid.to_uppercase().as_str(),
+        &format!("{valid}0"),
+        &valid[..valid.len() - 1],
+        &format!("{valid}; lockkeeper=x"),
     ] {
         assert_eq!(
-            get_with(&person, "/api/v1/groups", cookie).await.status,
+            get_with_cookie(&api, "/api/v1/groups", cookie).await.status,
             401,
             "{cookie}"
         );
     }
-    assert_eq!(get_with(&person, "/api/v1/groups", &good).await.status, 200);
+    assert_eq!(
+        get_with_cookie(&api, "/api/v1/groups", &valid).await.status,
+        200
+    );
 }
 
 #[tokio::test]
-async fn what_is_sent_to_a_server_function_is_bounded_like_everything_else() {
+async fn the_body_limit_applies_to_server_functions_too() {
     let nodes = RedisNodes::start(1).await;
     let config = Config {
         limits: LimitsConfig {
-            body_bytes: 1_000,
+            max_body_bytes: 1_000,
             ..LimitsConfig::default()
         },
-        ..Config::of(vec![group("jobs", &nodes)])
+        ..Config::with_groups(vec![group_config("jobs", &nodes)])
     };
-    let console = TestConsole::start_as(config, Clock::real()).await;
-    let person = console.person();
-    let function = super::matrix::function("board");
+    let console = TestConsole::start_with_config(config, Clock::system()).await;
+    let api = console.api();
+    let function = super::matrix::server_function_path("initial_state");
     let json = [("content-type", "application/json")];
     let body = |bytes: usize| format!("{{\"page\":\"{}\"}}", "a".repeat(bytes));
-    let answer = person.send("POST", &function, &json, body(100)).await;
-    assert_eq!(answer.status, 200);
-    let answer = person.send("POST", &function, &json, body(100_000)).await;
-    assert_eq!(answer.code(), "too-large");
+    let response = api.send("POST", &function, &json, body(100)).await;
+    assert_eq!(response.status, 200);
+    let response = api.send("POST", &function, &json, body(100_000)).await;
+    assert_eq!(response.problem_code(), "payload-too-large");
     let path = lock_path("jobs", b"lock:a", "/acquire");
     assert_eq!(
-        person
-            .send("POST", &path, &json, body(100_000))
+        api.send("POST", &path, &json, body(100_000))
             .await
-            .code(),
-        "too-large"
+            .problem_code(),
+        "payload-too-large"
     );
 }

@@ -1,15 +1,15 @@
-//! What a browser asks for because a page of another site has it ask.
+//! Requests that a page of another site makes a browser send.
 
-use crate::api::group;
+use crate::api::group_config;
 use crate::support::console::TestConsole;
 use crate::support::redis_nodes::RedisNodes;
 
 #[tokio::test]
-async fn another_site_can_lead_somebody_to_a_page_and_ask_for_nothing_else() {
+async fn another_site_can_only_navigate_to_a_page() {
     let nodes = RedisNodes::start(1).await;
-    let console = TestConsole::start(vec![group("jobs", &nodes)]).await;
-    let person = console.person();
-    let fetched = |site: &'static str, mode: &'static str, dest: &'static str| {
+    let console = TestConsole::start(vec![group_config("jobs", &nodes)]).await;
+    let api = console.api();
+    let fetch_headers = |site: &'static str, mode: &'static str, dest: &'static str| {
         [
             ("sec-fetch-site", site),
             ("sec-fetch-mode", mode),
@@ -31,11 +31,11 @@ async fn another_site_can_lead_somebody_to_a_page_and_ask_for_nothing_else() {
             ("navigate", "iframe"),
         ] {
             for site in ["cross-site", "same-site"] {
-                let answer = person
-                    .send("GET", path, &fetched(site, mode, dest), "")
+                let response = api
+                    .send("GET", path, &fetch_headers(site, mode, dest), "")
                     .await;
-                assert_eq!(answer.status, 403, "{path} {site} {mode} {dest}");
-                assert_eq!(answer.code(), "forbidden");
+                assert_eq!(response.status, 403, "{path} {site} {mode} {dest}");
+                assert_eq!(response.problem_code(), "forbidden");
             }
         }
     }
@@ -45,17 +45,17 @@ async fn another_site_can_lead_somebody_to_a_page_and_ask_for_nothing_else() {
         ("same-origin", "cors", "empty"),
         ("none", "navigate", "document"),
     ] {
-        let answer = person
-            .send("GET", "/", &fetched(site, mode, dest), "")
+        let response = api
+            .send("GET", "/", &fetch_headers(site, mode, dest), "")
             .await;
-        assert_eq!(answer.status, 200, "{site} {mode} {dest}");
+        assert_eq!(response.status, 200, "{site} {mode} {dest}");
     }
-    let answer = person.get("/api/v1/groups").await;
-    assert_eq!(answer.status, 200);
+    let response = api.get("/api/v1/groups").await;
+    assert_eq!(response.status, 200);
     assert_eq!(
-        answer.headers["cross-origin-resource-policy"],
+        response.headers["cross-origin-resource-policy"],
         "same-origin"
     );
-    let policy = answer.headers["permissions-policy"].to_str().unwrap();
+    let policy = response.headers["permissions-policy"].to_str().unwrap();
     assert!(policy.contains("camera=()"), "{policy}");
 }

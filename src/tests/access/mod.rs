@@ -1,13 +1,13 @@
-//! Who may come in and do what: people, programs and proxies at a console's real door.
+//! Authentication and authorization of users, API tokens and proxies over HTTP.
 
+mod authentication_metrics;
 mod bad_credentials;
-mod counted;
 mod cross_site;
+mod key_scope;
 pub mod matrix;
-mod names;
 mod proxies;
 mod rebinding;
-mod revoked;
+mod revocation;
 mod scopes;
 mod sessions;
 mod sign_in;
@@ -16,108 +16,111 @@ mod tokens;
 use std::sync::Arc;
 
 use argon2::{Algorithm, Argon2, Params, PasswordHasher as _, Version};
-use lockkeeper::domain::Rights;
+use lockkeeper::domain::RoleGrant;
 use lockkeeper::domain::role::Role;
-use lockkeeper::server::access::tokens::mint_token;
+use lockkeeper::server::access::tokens::generate_token;
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::access::{SecretHash, TokenConfig, UserConfig};
 use lockkeeper::server::config::{AccessConfig, Config, GroupConfig};
 use sha2::{Digest as _, Sha256};
 
-use crate::support::console::{Answer, Person, TestConsole};
+use crate::support::console::{ApiClient, ApiResponse, TestConsole};
 
-/// What everybody's password is here.
+/// The password of every user.
 pub const PASSWORD: &str = "correct horse battery";
 
-/// Somebody with this password. It is hashed cheaply: how much that costs is tried elsewhere.
-pub fn user(name: &str, rights: Rights) -> UserConfig {
+/// A user with [`PASSWORD`], hashed with the cheapest parameters so that tests run fast.
+pub fn user_config(name: &str, grant: RoleGrant) -> UserConfig {
     let params = Params::new(64, 1, 1, None).unwrap();
     let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
     let hash = argon2.hash_password(PASSWORD.as_bytes()).unwrap();
     UserConfig {
         name: name.to_owned(),
-        password: Some(SecretHash(hash)),
-        rights,
+        password_hash: Some(SecretHash(hash)),
+        grant,
     }
 }
 
-/// A program's token, and what the configuration knows of it.
-pub fn token(id: &str, rights: Rights) -> (String, TokenConfig) {
-    let (token, _) = mint_token(id);
+/// An API token and its configuration.
+pub fn api_token(id: &str, grant: RoleGrant) -> (String, TokenConfig) {
+    let (token, _) = generate_token(id);
     let config = TokenConfig {
         id: id.to_owned(),
         digest: Sha256::digest(&token).into(),
-        rights,
+        grant,
         expires: None,
     };
     (token, config)
 }
 
-/// A role in some groups, for locks with some names.
-pub fn rights(role: Role, groups: Option<&[&str]>, keys: Option<&[&str]>) -> Rights {
+/// A role in these groups, for locks whose keys match these patterns.
+pub fn role_grant(role: Role, groups: Option<&[&str]>, keys: Option<&[&str]>) -> RoleGrant {
     let list =
         |names: &[&str]| -> Arc<[String]> { names.iter().map(ToString::to_string).collect() };
-    Rights {
+    RoleGrant {
         role,
         groups: groups.map(list),
         keys: keys.map(list),
     }
 }
 
-/// A console on these groups that lets these people in.
-pub async fn console_for(groups: Vec<GroupConfig>, users: Vec<UserConfig>) -> TestConsole {
+/// Starts a console with these groups and users.
+pub async fn start_console_with_users(
+    groups: Vec<GroupConfig>,
+    users: Vec<UserConfig>,
+) -> TestConsole {
     let access = AccessConfig {
         users,
         ..AccessConfig::default()
     };
-    console_with(groups, access, Clock::real()).await
+    start_console_with_access(groups, access, Clock::system()).await
 }
 
-/// A console on these groups with this way in.
-pub async fn console_with(
+/// Starts a console with these groups and this access configuration.
+pub async fn start_console_with_access(
     groups: Vec<GroupConfig>,
     access: AccessConfig,
     clock: Clock,
 ) -> TestConsole {
     let config = Config {
         access,
-        ..Config::of(groups)
+        ..Config::with_groups(groups)
     };
-    TestConsole::start_as(config, clock).await
+    TestConsole::start_with_config(config, clock).await
 }
 
-/// Sends the form of the page on which people sign in.
-pub async fn try_to_sign_in(person: &Person, name: &str, password: &str) -> Answer {
+/// Submits the sign-in form.
+pub async fn try_to_sign_in(api: &ApiClient, name: &str, password: &str) -> ApiResponse {
     let form = format!(
         "name={name}&password={}&next=%2Fnodes",
         password.replace(' ', "+")
     );
-    person.send("POST", "/sign-in", &FORM, form).await
+    api.send("POST", "/sign-in", &FORM_HEADERS, form).await
 }
 
-/// What a form is sent with.
-pub const FORM: [(&str, &str); 1] = [("content-type", "application/x-www-form-urlencoded")];
+/// The headers of a form.
+pub const FORM_HEADERS: [(&str, &str); 1] = [("content-type", "application/x-www-form-urlencoded")];
 
-/// The cookie that a browser gets for signing in.
-pub async fn sign_in(person: &Person, name: &str) -> String {
-    let answer = try_to_sign_in(person, name, PASSWORD).await;
-    assert_eq!(location(&answer), "/nodes", "{answer:?}");
-    cookie(&answer)
+/// Signs in with [`PASSWORD`] and returns the session cookie.
+pub async fn sign_in(api: &ApiClient, name: &str) -> String {
+    let response = try_to_sign_in(api, name, PASSWORD).await;
+    assert_eq!(location(&response), "/nodes", "{response:?}");
+    cookie(&response)
 }
 
-/// The cookie that an answer sets, without its attributes.
-pub fn cookie(answer: &Answer) -> String {
-    let set = answer.headers["set-cookie"].to_str().unwrap();
-    set.split(';').next().unwrap().to_owned()
+/// The cookie that a response sets, without its attributes.
+pub fn cookie(response: &ApiResponse) -> String {
+    let set_cookie = response.headers["set-cookie"].to_str().unwrap();
+    set_cookie.split(';').next().unwrap().to_owned()
 }
 
-/// Where an answer sends somebody.
-pub fn location(answer: &Answer) -> &str {
-    assert_eq!(answer.status, 303, "{answer:?}");
-    answer.headers["location"].to_str().unwrap()
+/// The path that a response redirects to.
+pub fn location(response: &ApiResponse) -> &str {
+    assert_eq!(response.status, 303, "{response:?}");
+    response.headers["location"].to_str().unwrap()
 }
 
-/// Asks for something with a cookie.
-pub async fn get_with(person: &Person, path: &str, cookie: &str) -> Answer {
-    person.send("GET", path, &[("cookie", cookie)], "").await
+/// Sends a GET request with a cookie.
+pub async fn get_with_cookie(api: &ApiClient, path: &str, cookie: &str) -> ApiResponse {
+    api.send("GET", path, &[("cookie", cookie)], "").await
 }

@@ -1,17 +1,18 @@
-//! A console where nobody needs to sign in, and pages of others that make their own name lead to it.
+//! DNS rebinding: a console without authentication, and pages of other sites whose names resolve
+//! to its address.
 
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::AccessConfig;
 
-use super::console_with;
-use crate::api::{group, lock_path};
+use super::start_console_with_access;
+use crate::api::{group_config, lock_path};
 use crate::support::console::TestConsole;
 use crate::support::redis_nodes::RedisNodes;
 
-const ACT: &str = r#"{"ttl_ms": 60000}"#;
+const ACQUIRE_BODY: &str = r#"{"ttl_ms": 60000}"#;
 
-/// What a browser says of a page under this name: it is of the same origin.
-fn with(host: &str) -> [(&str, &str); 3] {
+/// The headers that a browser sends from a page of this host: same origin.
+fn same_origin_headers(host: &str) -> [(&str, &str); 3] {
     [
         ("host", host),
         ("content-type", "application/json"),
@@ -19,59 +20,73 @@ fn with(host: &str) -> [(&str, &str); 3] {
     ]
 }
 
-/// Names that somebody else may have given this machine.
-const OTHERS: [&str; 3] = [
+/// Names under another site's control that may resolve to this machine.
+const FOREIGN_HOSTS: [&str; 3] = [
     "evil.example:7878",
     "localhost.evil.example",
     "127.0.0.1.evil.example",
 ];
 
-async fn names_of_others_are_refused(console: &TestConsole) {
-    let person = console.person();
+async fn assert_foreign_hosts_are_rejected(console: &TestConsole) {
+    let api = console.api();
     let path = lock_path("jobs", b"lock:a", "/acquire");
-    for host in OTHERS {
+    for host in FOREIGN_HOSTS {
         for (method, path, body) in [
             ("GET", "/api/v1/groups", ""),
             ("GET", "/api/v1/events", ""),
-            ("POST", path.as_str(), ACT),
+            ("POST", path.as_str(), ACQUIRE_BODY),
         ] {
-            let answer = person.send(method, path, &with(host), body).await;
-            assert_eq!(answer.code(), "forbidden", "{host} {path}");
+            let response = api
+                .send(method, path, &same_origin_headers(host), body)
+                .await;
+            assert_eq!(response.problem_code(), "forbidden", "{host} {path}");
         }
-        let page = person.send("GET", "/", &with(host), "").await;
+        let page = api.send("GET", "/", &same_origin_headers(host), "").await;
         assert!(!page.text.contains("jobs"), "{}", page.text);
     }
 }
 
 #[tokio::test]
-async fn a_name_that_somebody_else_gave_this_machine_is_not_answered() {
+async fn requests_with_a_foreign_host_are_rejected_and_with_localhost_accepted() {
     let nodes = RedisNodes::start(1).await;
-    let console = TestConsole::start(vec![group("jobs", &nodes)]).await;
-    names_of_others_are_refused(&console).await;
-    let path = lock_path("jobs", b"lock:a", "/acquire");
-    let answer = console
-        .person()
-        .send("POST", &path, &with("localhost:7878"), ACT)
+    let console = TestConsole::start(vec![group_config("jobs", &nodes)])
+        .await
+        .wait_until_connected()
         .await;
-    assert_eq!(answer.status, 201);
+    assert_foreign_hosts_are_rejected(&console).await;
+    let path = lock_path("jobs", b"lock:a", "/acquire");
+    let response = console
+        .api()
+        .send(
+            "POST",
+            &path,
+            &same_origin_headers("localhost:7878"),
+            ACQUIRE_BODY,
+        )
+        .await;
+    assert_eq!(response.status, 201);
 }
 
 #[tokio::test]
-async fn where_anyone_may_come_in_they_may_under_an_address_or_a_name_that_is_listed() {
+async fn without_authentication_ip_addresses_and_localhost_are_accepted_as_host() {
     let nodes = RedisNodes::start(1).await;
     let access = AccessConfig {
-        anyone_on_the_network: true,
+        insecure_no_auth: true,
         ..AccessConfig::default()
     };
-    let console = console_with(vec![group("jobs", &nodes)], access, Clock::real()).await;
-    names_of_others_are_refused(&console).await;
-    let person = console.person();
+    let console =
+        start_console_with_access(vec![group_config("jobs", &nodes)], access, Clock::system())
+            .await;
+    assert_foreign_hosts_are_rejected(&console).await;
+    let api = console.api();
     for host in ["192.168.1.4:7878", "127.0.0.1:7878", "localhost"] {
-        let answer = person.send("GET", "/api/v1/groups", &with(host), "").await;
-        assert_eq!(answer.status, 200, "{host}");
-        let page = person.send("GET", "/", &with(host), "").await;
+        let response = api
+            .send("GET", "/api/v1/groups", &same_origin_headers(host), "")
+            .await;
+        assert_eq!(response.status, 200, "{host}");
+        let page = api.send("GET", "/", &same_origin_headers(host), "").await;
         assert!(
-            page.text.contains("Anyone who reaches this address"),
+            page.text.contains("Anyone who can reach this address"),
             "{}",
             page.text
         );
@@ -79,10 +94,10 @@ async fn where_anyone_may_come_in_they_may_under_an_address_or_a_name_that_is_li
 }
 
 #[tokio::test]
-async fn an_open_console_behind_a_reverse_proxy_is_not_answered() {
+async fn without_authentication_requests_of_a_reverse_proxy_are_rejected() {
     let nodes = RedisNodes::start(1).await;
-    let console = TestConsole::start(vec![group("jobs", &nodes)]).await;
-    let person = console.person();
+    let console = TestConsole::start(vec![group_config("jobs", &nodes)]).await;
+    let api = console.api();
     let path = lock_path("jobs", b"lock:a", "/acquire");
     for (name, value) in [
         ("x-forwarded-for", "203.0.113.9"),
@@ -97,10 +112,10 @@ async fn an_open_console_behind_a_reverse_proxy_is_not_answered() {
             ("content-type", "application/json"),
             (name, value),
         ];
-        for (method, path, body) in [("GET", "/api/v1/groups", ""), ("POST", &path, ACT)] {
-            let answer = person.send(method, path, &headers, body).await;
-            assert_eq!(answer.code(), "forbidden", "{name} {path}");
+        for (method, path, body) in [("GET", "/api/v1/groups", ""), ("POST", &path, ACQUIRE_BODY)] {
+            let response = api.send(method, path, &headers, body).await;
+            assert_eq!(response.problem_code(), "forbidden", "{name} {path}");
         }
     }
-    assert_eq!(person.get("/api/v1/groups").await.status, 200);
+    assert_eq!(api.get("/api/v1/groups").await.status, 200);
 }

@@ -1,52 +1,58 @@
-//! Who has rights in some groups only sees and does nothing in the others, whatever door they try.
+//! A principal whose scope is limited to some groups has no access to the other groups through any
+//! route.
 
 use lockkeeper::domain::role::Role;
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::AccessConfig;
 use serde_json::Value;
 
-use super::{console_with, rights, token};
-use crate::api::{group, lock_path};
-use crate::support::console::{Person, TestConsole};
-use crate::support::eventually_is;
+use super::{api_token, role_grant, start_console_with_access};
+use crate::api::{group_config, lock_path};
+use crate::support::console::{ApiClient, TestConsole};
 use crate::support::redis_nodes::RedisNodes;
+use crate::support::wait_until;
 
-/// A console on two groups with a lock each, and two operators: of both groups, and of `orders` alone.
-async fn scene(orders: &RedisNodes, secret: &RedisNodes) -> (TestConsole, [String; 2]) {
-    let of = |groups| rights(Role::Operator, groups, None);
-    let (all, one) = token("all", of(None));
-    let (some, two) = token("some", of(Some(&["orders"])));
+/// Starts a console with two groups with a lock each. Returns the bearer values of an operator of
+/// both groups and of an operator of `orders` alone.
+async fn start_console_with_scoped_operators(
+    orders: &RedisNodes,
+    vault: &RedisNodes,
+) -> (TestConsole, [String; 2]) {
+    let operator = |groups| role_grant(Role::Operator, groups, None);
+    let (all, all_config) = api_token("all", operator(None));
+    let (scoped, scoped_config) = api_token("some", operator(Some(&["orders"])));
     let access = AccessConfig {
-        tokens: vec![one, two],
+        tokens: vec![all_config, scoped_config],
         ..AccessConfig::default()
     };
-    let groups = vec![group("orders", orders), group("vault", secret)];
-    let console = console_with(groups, access, Clock::real()).await;
+    let groups = vec![group_config("orders", orders), group_config("vault", vault)];
+    let console = start_console_with_access(groups, access, Clock::system()).await;
     orders.set(0, b"lock:seen", b"a", Some(600_000)).await;
-    secret.set(0, b"lock:concealed", b"b", Some(600_000)).await;
-    let [all, some] = [all, some].map(|secret| format!("Bearer {secret}"));
-    let person = console.person();
-    eventually_is("both locks are on the board", async || {
-        let listed = ask(&person, &all, "/api/v1/locks").await.1;
-        listed["total"] == 2
+    vault.set(0, b"lock:concealed", b"b", Some(600_000)).await;
+    let [all, scoped] = [all, scoped].map(|secret| format!("Bearer {secret}"));
+    let api = console.api();
+    wait_until("both locks are listed", async || {
+        let list = get_with_bearer(&api, &all, "/api/v1/locks").await.1;
+        list["total"] == 2
     })
     .await;
-    (console, [all, some])
+    (console, [all, scoped])
 }
 
-async fn ask(person: &Person, bearer: &str, path: &str) -> (u16, Value, String) {
-    let answer = person
+/// Sends a GET request and returns the status, the JSON body (null if it is not JSON) and the text.
+async fn get_with_bearer(api: &ApiClient, bearer: &str, path: &str) -> (u16, Value, String) {
+    let response = api
         .send("GET", path, &[("authorization", bearer)], "")
         .await;
-    let read = serde_json::from_str(&answer.text).unwrap_or_default();
-    (answer.status, read, answer.text)
+    let body = serde_json::from_str(&response.text).unwrap_or_default();
+    (response.status, body, response.text)
 }
 
 #[tokio::test]
-async fn other_groups_are_not_seen_by_any_way_of_looking() {
-    let (orders, secret) = (RedisNodes::start(1).await, RedisNodes::start(1).await);
-    let (console, [_, some]) = scene(&orders, &secret).await;
-    let person = console.person();
+async fn no_api_route_or_page_shows_groups_outside_the_scope() {
+    let (orders, vault) = (RedisNodes::start(1).await, RedisNodes::start(1).await);
+    let (console, [_, scoped]) = start_console_with_scoped_operators(&orders, &vault).await;
+    let api = console.api();
     for path in [
         "/api/v1/groups",
         "/api/v1/locks",
@@ -56,19 +62,19 @@ async fn other_groups_are_not_seen_by_any_way_of_looking() {
         "/nodes",
         "/waits",
     ] {
-        let (status, _, text) = ask(&person, &some, path).await;
+        let (status, _, text) = get_with_bearer(&api, &scoped, path).await;
         assert_eq!(status, 200, "{path}");
         assert!(
             !text.contains("vault") && !text.contains("concealed"),
             "{path}: {text}"
         );
     }
-    let (_, listed, _) = ask(&person, &some, "/api/v1/locks").await;
+    let (_, list, _) = get_with_bearer(&api, &scoped, "/api/v1/locks").await;
     assert_eq!(
-        (&listed["total"], &listed["nodes_total"]),
+        (&list["total"], &list["nodes_total"]),
         (&1.into(), &1.into())
     );
-    // Whether there is such a group is not told either.
+    // The response does not reveal whether the group exists.
     for group in ["vault", "no-such-group"] {
         for path in [
             format!("/api/v1/locks?group={group}"),
@@ -77,7 +83,7 @@ async fn other_groups_are_not_seen_by_any_way_of_looking() {
             lock_path(group, b"lock:concealed", ""),
             lock_path(group, b"lock:concealed", "/history"),
         ] {
-            let (status, problem, _) = ask(&person, &some, &path).await;
+            let (status, problem, _) = get_with_bearer(&api, &scoped, &path).await;
             assert_eq!(
                 (status, &problem["code"]),
                 (403, &"forbidden".into()),
@@ -85,40 +91,38 @@ async fn other_groups_are_not_seen_by_any_way_of_looking() {
             );
         }
     }
-    // A lock's page says why instead.
-    let (_, _, page) = ask(&person, &some, "/groups/vault/locks/lock%3Aconcealed").await;
-    assert!(page.contains("no rights in the group"), "{page}");
+    // A lock's page shows the reason.
+    let (_, _, page) = get_with_bearer(&api, &scoped, "/groups/vault/locks/lock%3Aconcealed").await;
+    assert!(page.contains("no permissions in the group"), "{page}");
 }
 
 #[tokio::test]
-async fn a_stream_tells_nothing_of_other_groups() {
-    let (orders, secret) = (RedisNodes::start(1).await, RedisNodes::start(1).await);
-    let (console, [_, some]) = scene(&orders, &secret).await;
-    let headers = [("authorization", some.as_str())];
-    let hidden = "&also=vault%2Flock%253Aconcealed";
+async fn a_stream_contains_no_data_of_groups_outside_the_scope() {
+    let (orders, vault) = (RedisNodes::start(1).await, RedisNodes::start(1).await);
+    let (console, [_, scoped]) = start_console_with_scoped_operators(&orders, &vault).await;
+    let headers = [("authorization", scoped.as_str())];
+    let pinned = "&pinned=vault%2Flock%253Aconcealed";
     for query in [
         "",
         "?group=orders",
         "?limit=10",
-        &format!("?limit=10{hidden}"),
+        &format!("?limit=10{pinned}"),
     ] {
-        let mut stream = console.person().watch_with(query, &headers).await;
-        secret
-            .set(0, b"lock:concealed-2", b"c", Some(600_000))
-            .await;
-        let name = format!("lock:seen-{}", query.len());
-        orders.set(0, name.as_bytes(), b"c", Some(600_000)).await;
+        let mut stream = console.api().subscribe_with_headers(query, &headers).await;
+        vault.set(0, b"lock:concealed-2", b"c", Some(600_000)).await;
+        let key = format!("lock:seen-{}", query.len());
+        orders.set(0, key.as_bytes(), b"c", Some(600_000)).await;
         loop {
-            let told = stream.next().await.unwrap();
-            let text = told.data.to_string();
+            let event = stream.next().await.unwrap();
+            let text = event.data.to_string();
             assert!(
                 !text.contains("vault") && !text.contains("concealed"),
                 "{query}: {text}"
             );
-            if text.contains(&name) {
+            if text.contains(&key) {
                 break;
             }
         }
-        secret.delete(0, b"lock:concealed-2").await;
+        vault.delete(0, b"lock:concealed-2").await;
     }
 }

@@ -1,21 +1,22 @@
-//! Signing in and out with a browser.
+//! Sign-in and sign-out in a browser.
 
-use lockkeeper::domain::Rights;
+use lockkeeper::domain::RoleGrant;
 use lockkeeper::domain::role::Role;
 use lockkeeper::server::config::access::UserConfig;
 
 use super::{
-    FORM, PASSWORD, console_for, cookie, get_with, location, sign_in, try_to_sign_in, user,
+    FORM_HEADERS, PASSWORD, cookie, get_with_cookie, location, sign_in, start_console_with_users,
+    try_to_sign_in, user_config,
 };
-use crate::api::{group, lock_path};
+use crate::api::{group_config, lock_path};
 use crate::support::redis_nodes::RedisNodes;
 
 #[tokio::test]
-async fn whoever_is_not_signed_in_gets_no_further_than_the_page_to_sign_in() {
+async fn unauthenticated_requests_reach_only_public_pages() {
     let nodes = RedisNodes::start(1).await;
-    let alice = user("alice", Rights::everywhere(Role::Admin));
-    let console = console_for(vec![group("orders", &nodes)], vec![alice]).await;
-    let person = console.person();
+    let alice = user_config("alice", RoleGrant::unrestricted(Role::Admin));
+    let console = start_console_with_users(vec![group_config("orders", &nodes)], vec![alice]).await;
+    let api = console.api();
     for (path, next) in [
         ("/", "%2F"),
         ("/nodes", "%2Fnodes"),
@@ -26,9 +27,9 @@ async fn whoever_is_not_signed_in_gets_no_further_than_the_page_to_sign_in() {
             "%2Fgroups%2Forders%2Flocks%2Flock%253Aa",
         ),
     ] {
-        let answer = person.get(path).await;
-        assert_eq!(location(&answer), format!("/sign-in?next={next}"));
-        assert!(!answer.text.contains("orders"), "{}", answer.text);
+        let response = api.get(path).await;
+        assert_eq!(location(&response), format!("/sign-in?next={next}"));
+        assert!(!response.text.contains("orders"), "{}", response.text);
     }
     for path in [
         "/api/v1/groups",
@@ -36,23 +37,23 @@ async fn whoever_is_not_signed_in_gets_no_further_than_the_page_to_sign_in() {
         "/api/v1/no-such-route",
         "/api/no",
     ] {
-        let answer = person.get(path).await;
+        let response = api.get(path).await;
         assert_eq!(
-            (answer.status, answer.code()),
+            (response.status, response.problem_code()),
             (401, "sign-in-required".to_owned())
         );
         assert!(
-            answer.headers["www-authenticate"]
+            response.headers["www-authenticate"]
                 .to_str()
                 .unwrap()
                 .starts_with("Bearer")
         );
     }
     let acquire = lock_path("orders", b"lock:a", "/acquire");
-    let answer = person
+    let response = api
         .post(&acquire, serde_json::json!({"ttl_ms": 1000}))
         .await;
-    assert_eq!(answer.code(), "sign-in-required");
+    assert_eq!(response.problem_code(), "sign-in-required");
     for path in [
         "/sign-in",
         "/healthz",
@@ -60,31 +61,34 @@ async fn whoever_is_not_signed_in_gets_no_further_than_the_page_to_sign_in() {
         "/api/openapi.json",
         "/api/docs/",
     ] {
-        let status = person.get(path).await.status;
-        // Not ready yet is an answer, too.
+        let status = api.get(path).await.status;
+        // `/readyz` returns 503 until the console is ready.
         assert!(status < 400 || status == 503, "{path}: {status}");
     }
-    let page = person.get("/sign-in").await;
+    let page = api.get("/sign-in").await;
     assert!(page.text.contains("type=\"password\""), "{}", page.text);
     assert!(!page.text.contains("orders"), "{}", page.text);
 }
 
 #[tokio::test]
-async fn whoever_signs_in_goes_on_where_they_wanted_to_and_acts_in_their_own_name() {
+async fn a_user_who_signs_in_returns_to_the_requested_page_and_can_acquire() {
     let nodes = RedisNodes::start(1).await;
-    let alice = user("alice", Rights::everywhere(Role::Operator));
-    let console = console_for(vec![group("orders", &nodes)], vec![alice]).await;
-    let person = console.person();
-    let answer = try_to_sign_in(&person, "alice", PASSWORD).await;
-    assert_eq!(location(&answer), "/nodes");
-    let set = answer.headers["set-cookie"].to_str().unwrap();
+    let alice = user_config("alice", RoleGrant::unrestricted(Role::Operator));
+    let console = start_console_with_users(vec![group_config("orders", &nodes)], vec![alice]).await;
+    let api = console.api();
+    let response = try_to_sign_in(&api, "alice", PASSWORD).await;
+    assert_eq!(location(&response), "/nodes");
+    let set_cookie = response.headers["set-cookie"].to_str().unwrap();
     assert!(
-        set.starts_with("lockkeeper=") && !set.contains("Secure"),
-        "{set}"
+        set_cookie.starts_with("lockkeeper=") && !set_cookie.contains("Secure"),
+        "{set_cookie}"
     );
-    assert!(set.contains("; HttpOnly; SameSite=Lax; "), "{set}");
-    let cookie = cookie(&answer);
-    let page = get_with(&person, "/", &cookie).await;
+    assert!(
+        set_cookie.contains("; HttpOnly; SameSite=Lax; "),
+        "{set_cookie}"
+    );
+    let cookie = cookie(&response);
+    let page = get_with_cookie(&api, "/", &cookie).await;
     assert_eq!(page.status, 200);
     assert!(page.text.contains("alice") && page.text.contains("operator"));
     let acquire = lock_path("orders", b"lock:a", "/acquire");
@@ -92,163 +96,165 @@ async fn whoever_signs_in_goes_on_where_they_wanted_to_and_acts_in_their_own_nam
         ("cookie", cookie.as_str()),
         ("content-type", "application/json"),
     ];
-    let answer = person
+    let response = api
         .send("POST", &acquire, &headers, r#"{"ttl_ms": 60000}"#)
         .await;
-    assert_eq!(answer.status, 201);
+    assert_eq!(response.status, 201);
 }
 
 #[tokio::test]
-async fn over_https_the_cookie_belongs_to_this_host_alone_and_the_browser_stays_with_https() {
+async fn over_https_the_cookie_has_the_host_prefix_and_hsts_is_sent() {
     let nodes = RedisNodes::start(1).await;
-    let alice = user("alice", Rights::everywhere(Role::Viewer));
-    let console = console_for(vec![group("orders", &nodes)], vec![alice]).await;
-    let person = console.person();
+    let alice = user_config("alice", RoleGrant::unrestricted(Role::Viewer));
+    let console = start_console_with_users(vec![group_config("orders", &nodes)], vec![alice]).await;
+    let api = console.api();
     let https = ("x-forwarded-proto", "https");
     let form = format!("name=alice&password={}", PASSWORD.replace(' ', "+"));
-    let answer = person
-        .send("POST", "/sign-in", &[FORM[0], https], form)
+    let response = api
+        .send("POST", "/sign-in", &[FORM_HEADERS[0], https], form)
         .await;
-    let set = answer.headers["set-cookie"].to_str().unwrap();
+    let set_cookie = response.headers["set-cookie"].to_str().unwrap();
     assert!(
-        set.starts_with("__Host-lockkeeper=") && set.contains("; Secure; Path=/;"),
-        "{set}"
+        set_cookie.starts_with("__Host-lockkeeper=") && set_cookie.contains("; Secure; Path=/;"),
+        "{set_cookie}"
     );
     assert!(
-        answer.headers["strict-transport-security"]
+        response.headers["strict-transport-security"]
             .to_str()
             .unwrap()
             .starts_with("max-age=")
     );
-    let secret = cookie(&answer).split_once('=').unwrap().1.to_owned();
-    let ask = async |name: &str| {
+    let secret = cookie(&response).split_once('=').unwrap().1.to_owned();
+    let status_with_cookie = async |name: &str| {
         let cookie = format!("{name}={secret}");
         let headers = [("cookie", cookie.as_str()), https];
-        person
-            .send("GET", "/api/v1/groups", &headers, "")
-            .await
-            .status
+        api.send("GET", "/api/v1/groups", &headers, "").await.status
     };
-    assert_eq!(ask("__Host-lockkeeper").await, 200);
-    // A neighbour below the same domain could have set this one.
-    assert_eq!(ask("lockkeeper").await, 401);
-    let plain = person.get("/sign-in").await;
+    assert_eq!(status_with_cookie("__Host-lockkeeper").await, 200);
+    // Another subdomain of the same domain could have set a cookie without the prefix.
+    assert_eq!(status_with_cookie("lockkeeper").await, 401);
+    let plain = api.get("/sign-in").await;
     assert!(!plain.headers.contains_key("strict-transport-security"));
 }
 
 #[tokio::test]
-async fn a_cookie_is_worthless_after_the_sign_out() {
+async fn a_cookie_is_invalid_after_sign_out() {
     let nodes = RedisNodes::start(1).await;
-    let people = ["alice", "bob"].map(|name| user(name, Rights::everywhere(Role::Viewer)));
-    let console = console_for(vec![group("orders", &nodes)], people.to_vec()).await;
-    let person = console.person();
-    let works =
-        async |cookie: &str| get_with(&person, "/api/v1/groups", cookie).await.status == 200;
+    let users =
+        ["alice", "bob"].map(|name| user_config(name, RoleGrant::unrestricted(Role::Viewer)));
+    let console =
+        start_console_with_users(vec![group_config("orders", &nodes)], users.to_vec()).await;
+    let api = console.api();
+    let is_valid =
+        async |cookie: &str| get_with_cookie(&api, "/api/v1/groups", cookie).await.status == 200;
     let sign_out = async |cookie: &str, form: &'static str| {
-        let headers = [FORM[0], ("cookie", cookie)];
-        let answer = person.send("POST", "/sign-out", &headers, form).await;
-        assert_eq!(location(&answer), "/sign-in");
+        let headers = [FORM_HEADERS[0], ("cookie", cookie)];
+        let response = api.send("POST", "/sign-out", &headers, form).await;
+        assert_eq!(location(&response), "/sign-in");
         assert!(
-            answer.headers["set-cookie"]
+            response.headers["set-cookie"]
                 .to_str()
                 .unwrap()
                 .contains("Max-Age=0")
         );
     };
-    let (stolen, other) = (
-        sign_in(&person, "alice").await,
-        sign_in(&person, "alice").await,
-    );
-    let third = sign_in(&person, "alice").await;
-    let bobs = sign_in(&person, "bob").await;
-    assert!(works(&stolen).await);
-    sign_out(&stolen, "").await;
-    assert!(!works(&stolen).await);
-    assert!(works(&other).await);
-    sign_out(&other, "everywhere=yes").await;
-    assert!(!works(&other).await && !works(&third).await);
-    assert!(works(&bobs).await);
-    // Nobody is signed out by the worthless one.
-    sign_out(&stolen, "everywhere=yes").await;
-    assert!(works(&bobs).await);
+    let (first, second) = (sign_in(&api, "alice").await, sign_in(&api, "alice").await);
+    let third = sign_in(&api, "alice").await;
+    let bob = sign_in(&api, "bob").await;
+    assert!(is_valid(&first).await);
+    sign_out(&first, "").await;
+    assert!(!is_valid(&first).await);
+    assert!(is_valid(&second).await);
+    sign_out(&second, "everywhere=yes").await;
+    assert!(!is_valid(&second).await && !is_valid(&third).await);
+    assert!(is_valid(&bob).await);
+    // An invalid cookie signs out no session.
+    sign_out(&first, "everywhere=yes").await;
+    assert!(is_valid(&bob).await);
 }
 
 #[tokio::test]
-async fn every_sign_in_has_a_cookie_of_its_own_and_ends_the_one_before() {
+async fn every_sign_in_sets_a_new_cookie_and_ends_the_previous_session() {
     let nodes = RedisNodes::start(1).await;
-    let alice = user("alice", Rights::everywhere(Role::Viewer));
-    let console = console_for(vec![group("orders", &nodes)], vec![alice]).await;
-    let person = console.person();
-    let first = sign_in(&person, "alice").await;
-    // What somebody else put there is not taken over.
-    for before in [first.as_str(), "lockkeeper=chosen-by-somebody-else"] {
-        let headers = [FORM[0], ("cookie", before)];
+    let alice = user_config("alice", RoleGrant::unrestricted(Role::Viewer));
+    let console = start_console_with_users(vec![group_config("orders", &nodes)], vec![alice]).await;
+    let api = console.api();
+    let first = sign_in(&api, "alice").await;
+    // A cookie value chosen by an attacker is not adopted (session fixation).
+    for previous in [first.as_str(), "lockkeeper=chosen-by-an-attacker"] {
+        let headers = [FORM_HEADERS[0], ("cookie", previous)];
         let form = format!("name=alice&password={}", PASSWORD.replace(' ', "+"));
-        let answer = person.send("POST", "/sign-in", &headers, form).await;
-        assert_ne!(cookie(&answer), before);
+        let response = api.send("POST", "/sign-in", &headers, form).await;
+        assert_ne!(cookie(&response), previous);
         assert_eq!(
-            get_with(&person, "/api/v1/groups", before).await.status,
+            get_with_cookie(&api, "/api/v1/groups", previous)
+                .await
+                .status,
             401
         );
     }
 }
 
 #[tokio::test]
-async fn nobody_is_signed_in_or_out_by_another_site() {
+async fn cross_site_requests_cannot_sign_in_sign_out_or_acquire() {
     let nodes = RedisNodes::start(1).await;
-    let alice = user("alice", Rights::everywhere(Role::Admin));
-    let console = console_for(vec![group("orders", &nodes)], vec![alice]).await;
-    let person = console.person();
-    let cookie = sign_in(&person, "alice").await;
+    let alice = user_config("alice", RoleGrant::unrestricted(Role::Admin));
+    let console = start_console_with_users(vec![group_config("orders", &nodes)], vec![alice]).await;
+    let api = console.api();
+    let cookie = sign_in(&api, "alice").await;
     let form = format!("name=alice&password={}", PASSWORD.replace(' ', "+"));
     let json = ("content-type", "application/json");
     let acquire = lock_path("orders", b"lock:a", "/acquire");
-    for from in [
+    for origin_header in [
         ("sec-fetch-site", "cross-site"),
         ("sec-fetch-site", "same-site"),
         ("origin", "https://evil.example"),
         ("origin", "null"),
     ] {
-        let with = [FORM[0], ("cookie", cookie.as_str()), from];
+        let headers = [FORM_HEADERS[0], ("cookie", cookie.as_str()), origin_header];
         for (path, body) in [
             ("/sign-in", form.clone()),
             ("/sign-out", "everywhere=yes".into()),
         ] {
-            let answer = person.send("POST", path, &with, body).await;
-            assert_eq!(answer.status, 403, "{path} {from:?}");
-            assert!(!answer.headers.contains_key("set-cookie"));
+            let response = api.send("POST", path, &headers, body).await;
+            assert_eq!(response.status, 403, "{path} {origin_header:?}");
+            assert!(!response.headers.contains_key("set-cookie"));
         }
-        let with = [json, ("cookie", cookie.as_str()), from];
-        let answer = person
-            .send("POST", &acquire, &with, r#"{"ttl_ms": 60000}"#)
+        let headers = [json, ("cookie", cookie.as_str()), origin_header];
+        let response = api
+            .send("POST", &acquire, &headers, r#"{"ttl_ms": 60000}"#)
             .await;
-        assert_eq!(answer.status, 403, "{from:?}");
+        assert_eq!(response.status, 403, "{origin_header:?}");
     }
     assert_eq!(
-        get_with(&person, "/api/v1/groups", &cookie).await.status,
+        get_with_cookie(&api, "/api/v1/groups", &cookie)
+            .await
+            .status,
         200
     );
 }
 
 #[tokio::test]
-async fn nobody_is_asked_for_a_password_where_there_is_none() {
+async fn the_sign_in_page_has_no_password_field_without_password_users() {
     let nodes = RedisNodes::start(1).await;
-    let open = console_for(vec![group("orders", &nodes)], Vec::new()).await;
-    let page = open.person().get("/sign-in").await;
+    let without_users =
+        start_console_with_users(vec![group_config("orders", &nodes)], Vec::new()).await;
+    let page = without_users.api().get("/sign-in").await;
     assert!(
-        page.text.contains("Nobody has to sign in here"),
+        page.text.contains("Sign-in is not required"),
         "{}",
         page.text
     );
     assert!(!page.text.contains("type=\"password\""));
-    let of_a_proxy = UserConfig {
-        password: None,
-        ..user("alice", Rights::everywhere(Role::Admin))
+    let proxy_user = UserConfig {
+        password_hash: None,
+        ..user_config("alice", RoleGrant::unrestricted(Role::Admin))
     };
-    let guarded = console_for(vec![group("orders", &nodes)], vec![of_a_proxy]).await;
-    let page = guarded.person().get("/sign-in").await;
+    let with_proxy_user =
+        start_console_with_users(vec![group_config("orders", &nodes)], vec![proxy_user]).await;
+    let page = with_proxy_user.api().get("/sign-in").await;
     assert!(
-        page.text.contains("names nobody who signs in"),
+        page.text.contains("has no users with a password"),
         "{}",
         page.text
     );

@@ -1,43 +1,44 @@
-//! Programs that come with an API token.
+//! Authentication with API tokens.
 
-use lockkeeper::domain::Rights;
+use lockkeeper::domain::RoleGrant;
 use lockkeeper::domain::role::Role;
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::AccessConfig;
 use serde_json::json;
 
-use super::{console_with, token, user};
-use crate::api::{group, lock_path};
+use super::{api_token, start_console_with_access, user_config};
+use crate::api::{group_config, lock_path};
 use crate::support::redis_nodes::RedisNodes;
 
 #[tokio::test]
-async fn a_program_acts_with_its_token_and_nobody_with_a_wrong_one() {
+async fn a_valid_api_token_is_accepted_and_invalid_ones_are_rejected() {
     let nodes = RedisNodes::start(1).await;
-    let (secret, config) = token("deploy", Rights::everywhere(Role::Operator));
+    let (secret, config) = api_token("deploy", RoleGrant::unrestricted(Role::Operator));
     let access = AccessConfig {
-        users: vec![user("alice", Rights::everywhere(Role::Admin))],
+        users: vec![user_config("alice", RoleGrant::unrestricted(Role::Admin))],
         tokens: vec![config],
         ..AccessConfig::default()
     };
-    let console = console_with(vec![group("jobs", &nodes)], access, Clock::real()).await;
-    let person = console.person();
+    let console =
+        start_console_with_access(vec![group_config("jobs", &nodes)], access, Clock::system())
+            .await;
+    let api = console.api();
     let acquire = async |authorization: &str| {
         let path = lock_path("jobs", b"lock:deploy", "/acquire");
         let headers = [
             ("authorization", authorization),
             ("content-type", "application/json"),
         ];
-        person
-            .send(
-                "POST",
-                &path,
-                &headers,
-                json!({"ttl_ms": 60_000}).to_string(),
-            )
-            .await
+        api.send(
+            "POST",
+            &path,
+            &headers,
+            json!({"ttl_ms": 60_000}).to_string(),
+        )
+        .await
     };
     let forged = format!("{}{}", &secret[..secret.len() - 2], "zz");
-    for wrong in [
+    for invalid in [
         format!("Bearer {forged}"),
         format!("Bearer {}", secret.to_uppercase()),
         format!("Basic {secret}"),
@@ -45,27 +46,29 @@ async fn a_program_acts_with_its_token_and_nobody_with_a_wrong_one() {
         "Bearer".to_owned(),
         "Bearer ".to_owned(),
         "Bearer lk_deploy_".to_owned(),
-        "Bearer lk_nobody_00".to_owned(),
+        "Bearer lk_unknown_00".to_owned(),
     ] {
-        let answer = acquire(&wrong).await;
-        assert_eq!(answer.code(), "sign-in-required", "{wrong}");
-        assert!(!answer.text.contains("lk_"), "{}", answer.text);
+        let response = acquire(&invalid).await;
+        assert_eq!(response.problem_code(), "sign-in-required", "{invalid}");
+        assert!(!response.text.contains("lk_"), "{}", response.text);
     }
     assert_eq!(acquire(&format!("bearer {secret}")).await.status, 201);
 }
 
 #[tokio::test]
-async fn whoever_sends_a_token_means_it_also_where_a_browser_is_signed_in() {
+async fn an_authorization_header_takes_precedence_over_a_session_cookie() {
     let nodes = RedisNodes::start(1).await;
-    let (secret, config) = token("watcher", Rights::everywhere(Role::Viewer));
+    let (secret, config) = api_token("watcher", RoleGrant::unrestricted(Role::Viewer));
     let access = AccessConfig {
-        users: vec![user("alice", Rights::everywhere(Role::Admin))],
+        users: vec![user_config("alice", RoleGrant::unrestricted(Role::Admin))],
         tokens: vec![config],
         ..AccessConfig::default()
     };
-    let console = console_with(vec![group("jobs", &nodes)], access, Clock::real()).await;
-    let person = console.person();
-    let cookie = super::sign_in(&person, "alice").await;
+    let console =
+        start_console_with_access(vec![group_config("jobs", &nodes)], access, Clock::system())
+            .await;
+    let api = console.api();
+    let cookie = super::sign_in(&api, "alice").await;
     let path = lock_path("jobs", b"lock:a", "/acquire");
     let bearer = format!("Bearer {secret}");
     for (authorization, code) in [
@@ -77,24 +80,26 @@ async fn whoever_sends_a_token_means_it_also_where_a_browser_is_signed_in() {
             ("cookie", cookie.as_str()),
             ("content-type", "application/json"),
         ];
-        let answer = person
+        let response = api
             .send("POST", &path, &headers, r#"{"ttl_ms": 60000}"#)
             .await;
-        assert_eq!(answer.code(), code);
+        assert_eq!(response.problem_code(), code);
     }
 }
 
 #[tokio::test]
-async fn an_idempotency_key_gives_nobody_else_the_lock() {
+async fn an_idempotency_key_does_not_replay_another_principals_response() {
     let nodes = RedisNodes::start(1).await;
-    let (first, one) = token("one", Rights::everywhere(Role::Operator));
-    let (second, two) = token("two", Rights::everywhere(Role::Operator));
+    let (first, first_config) = api_token("one", RoleGrant::unrestricted(Role::Operator));
+    let (second, second_config) = api_token("two", RoleGrant::unrestricted(Role::Operator));
     let access = AccessConfig {
-        tokens: vec![one, two],
+        tokens: vec![first_config, second_config],
         ..AccessConfig::default()
     };
-    let console = console_with(vec![group("jobs", &nodes)], access, Clock::real()).await;
-    let person = console.person();
+    let console =
+        start_console_with_access(vec![group_config("jobs", &nodes)], access, Clock::system())
+            .await;
+    let api = console.api();
     let acquire = async |secret: &str| {
         let bearer = format!("Bearer {secret}");
         let headers = [
@@ -103,12 +108,14 @@ async fn an_idempotency_key_gives_nobody_else_the_lock() {
             ("idempotency-key", "guessed"),
         ];
         let path = lock_path("jobs", b"lock:a", "/acquire");
-        person
-            .send("POST", &path, &headers, r#"{"ttl_ms": 60000}"#)
+        api.send("POST", &path, &headers, r#"{"ttl_ms": 60000}"#)
             .await
     };
-    let taken = acquire(&first).await;
-    assert_eq!(taken.status, 201);
-    assert_eq!(acquire(&first).await.json()["token"], taken.json()["token"]);
-    assert_eq!(acquire(&second).await.code(), "held");
+    let acquired = acquire(&first).await;
+    assert_eq!(acquired.status, 201);
+    assert_eq!(
+        acquire(&first).await.json()["token"],
+        acquired.json()["token"]
+    );
+    assert_eq!(acquire(&second).await.problem_code(), "held");
 }

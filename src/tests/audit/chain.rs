@@ -1,4 +1,5 @@
-//! The chain: whatever is done to entries afterwards is found; old entries go without breaking it; old files are imported.
+//! The hash chain: tampering is detected, old entries are removed without breaking it, and files of
+//! earlier versions are imported.
 
 use std::path::Path;
 
@@ -6,122 +7,128 @@ use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::{Config, StorageConfig};
 use serde_json::json;
 
-use super::{acquire, acts, configure};
-use crate::api::group;
-use crate::cli::{Shell, end_of};
-use crate::support::audit::{entries, tamper, verified};
+use super::{acquire, search_audit, write_config};
+use crate::api::group_config;
+use crate::cli::{Shell, output_of};
+use crate::support::audit::{entries, tamper, verify_chain};
 use crate::support::console::TestConsole;
-use crate::support::eventually_is;
 use crate::support::redis_nodes::RedisNodes;
+use crate::support::wait_until;
 
-/// An audit of four operations that is no longer written.
-async fn written(nodes: &RedisNodes, file: &Path) {
+/// Writes an audit log of four operations with a console that is then stopped.
+async fn write_audit_log(nodes: &RedisNodes, file: &Path) {
     let config = Config {
-        storage: StorageConfig::file(file),
-        ..Config::of(vec![group("orders", nodes)])
+        storage: StorageConfig::sqlite(file),
+        ..Config::with_groups(vec![group_config("orders", nodes)])
     };
-    let console = TestConsole::start_as(config, Clock::real()).await;
+    let console = TestConsole::start_with_config(config, Clock::system()).await;
     for n in 0..4 {
-        acquire(&console.person(), format!("lock:{n}").as_bytes()).await;
+        acquire(&console.api(), format!("lock:{n}").as_bytes()).await;
     }
     console.stop().await;
     assert_eq!(entries(file).await.len(), 8);
 }
 
 #[tokio::test]
-async fn an_entry_that_was_changed_removed_moved_or_hidden_is_found() {
-    for (what, statement, number) in [
+async fn a_modified_removed_moved_or_hidden_entry_is_detected() {
+    for (problem, statement, seq) in [
         (
-            "its text was changed",
-            "UPDATE audit_entry SET line = replace(line, 'local operator', 'somebody else ') WHERE number = 4",
+            "the text was modified",
+            "UPDATE audit_entry SET line = replace(line, 'local operator', 'another person') WHERE seq = 4",
             4,
         ),
         (
             "number 5 follows number 3",
-            "DELETE FROM audit_entry WHERE number = 4",
+            "DELETE FROM audit_entry WHERE seq = 4",
             5,
         ),
         (
-            "do not say what the entry says",
-            "UPDATE audit_entry SET operation = 'release' WHERE number = 4",
+            "the search columns do not match the entry",
+            "UPDATE audit_entry SET action = 'release' WHERE seq = 4",
             4,
         ),
         (
-            "do not say what the entry says",
-            "UPDATE audit_entry SET number = 9 WHERE number = 8",
+            "the search columns do not match the entry",
+            "UPDATE audit_entry SET seq = 9 WHERE seq = 8",
             9,
         ),
     ] {
         let nodes = RedisNodes::start(1).await;
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("lockkeeper.db");
-        written(&nodes, &file).await;
-        let config = StorageConfig::file(&file);
-        let whole = verified(&config).await;
-        assert!(whole.is_whole(), "{whole:?}");
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("lockkeeper.db");
+        write_audit_log(&nodes, &file).await;
+        let config = StorageConfig::sqlite(&file);
+        let report = verify_chain(&config).await;
+        assert!(report.is_intact(), "{report:?}");
         assert_eq!(
-            (whole.lines, whole.first, whole.last),
+            (report.entries, report.first_seq, report.last_seq),
             (8, Some(1), Some(8))
         );
         tamper(&file, statement).await;
-        let found = verified(&config).await;
-        let finding = &found.findings[0];
+        let report = verify_chain(&config).await;
+        let finding = &report.findings[0];
         assert!(
-            finding.what.contains(what) && finding.line == number,
-            "{found:?}"
+            finding.problem.to_string().contains(problem) && finding.line == seq,
+            "{report:?}"
         );
     }
 }
 
 #[tokio::test]
-async fn the_commands_verify_search_and_export_and_the_page_says_what_is_wrong() {
+async fn the_cli_verifies_searches_and_exports_and_the_page_reports_tampering() {
     let nodes = RedisNodes::start(1).await;
-    let shell = Shell::on(&nodes);
-    configure(&shell.path("."), &nodes, "sqlite:lockkeeper.db");
+    let shell = Shell::new(&nodes);
+    write_config(&shell.path("."), &nodes, "sqlite:lockkeeper.db");
     let file = shell.path("lockkeeper.db");
-    let nothing = end_of(shell.bare(&["audit", "verify"])).await;
-    assert_eq!(nothing.status, 2, "{nothing:?}");
-    assert!(!file.exists(), "looking creates nothing");
-    written(&nodes, &file).await;
+    let without_file = output_of(shell.bare_command(&["audit", "verify"])).await;
+    assert_eq!(without_file.status, 2, "{without_file:?}");
+    assert!(!file.exists(), "verify creates no file");
+    write_audit_log(&nodes, &file).await;
 
-    let good = end_of(shell.bare(&["audit", "verify"])).await;
-    assert_eq!(good.status, 0, "{good:?}");
-    assert_eq!(good.fact("audit"), "as it was written");
-    let head = good.fact("head").to_owned();
+    let verified = output_of(shell.bare_command(&["audit", "verify"])).await;
+    assert_eq!(verified.status, 0, "{verified:?}");
+    assert_eq!(verified.field("audit"), "intact");
+    let head = verified.field("head").to_owned();
     let search = [
-        "audit", "search", "--key", "lock:2", "--end", "done", "--json",
+        "audit", "search", "--key", "lock:2", "--result", "done", "--json",
     ];
-    let found = end_of(shell.bare(&search)).await.json();
-    assert_eq!(found["acts"].as_array().unwrap().len(), 1);
-    let listed = end_of(shell.bare(&["audit", "search", "--act", "acquire"])).await;
-    assert!(listed.out.contains("4 operations"), "{listed:?}");
-    let exported = end_of(shell.bare(&["audit", "export"])).await;
-    assert_eq!(exported.out.lines().count(), 8);
-    std::fs::write(shell.path("exported.jsonl"), &exported.out).unwrap();
-    let good = end_of(shell.bare(&["audit", "verify", "exported.jsonl"])).await;
-    assert_eq!((good.status, good.fact("head")), (0, &*head));
+    let results = output_of(shell.bare_command(&search)).await.json();
+    assert_eq!(results["entries"].as_array().unwrap().len(), 1);
+    let listed = output_of(shell.bare_command(&["audit", "search", "--action", "acquire"])).await;
+    assert!(listed.stdout.contains("4 operations"), "{listed:?}");
+    let exported = output_of(shell.bare_command(&["audit", "export"])).await;
+    assert_eq!(exported.stdout.lines().count(), 8);
+    std::fs::write(shell.path("exported.jsonl"), &exported.stdout).unwrap();
+    let verified = output_of(shell.bare_command(&["audit", "verify", "exported.jsonl"])).await;
+    assert_eq!((verified.status, verified.field("head")), (0, &*head));
 
-    // Cut off at the end: only who noted the head finds it.
-    tamper(&file, "DELETE FROM audit_entry WHERE number > 6").await;
-    assert_eq!(end_of(shell.bare(&["audit", "verify"])).await.status, 0);
-    let cut = end_of(shell.bare(&["audit", "verify", "--head", &head])).await;
-    assert_eq!(cut.status, 1, "{cut:?}");
-    let hidden = "UPDATE audit_entry SET principal = 'nobody' WHERE number = 3";
-    tamper(&file, hidden).await;
-    let told = end_of(shell.bare(&["audit", "verify", "--json"])).await;
+    // A truncated chain is intact by itself. Only a recorded head detects the truncation.
+    tamper(&file, "DELETE FROM audit_entry WHERE seq > 6").await;
     assert_eq!(
-        (told.status, &told.json()["findings"][0]["line"]),
+        output_of(shell.bare_command(&["audit", "verify"]))
+            .await
+            .status,
+        0
+    );
+    let truncated =
+        output_of(shell.bare_command(&["audit", "verify", "--expect-head", &head])).await;
+    assert_eq!(truncated.status, 1, "{truncated:?}");
+    let statement = "UPDATE audit_entry SET actor = 'mallory' WHERE seq = 3";
+    tamper(&file, statement).await;
+    let modified = output_of(shell.bare_command(&["audit", "verify", "--json"])).await;
+    assert_eq!(
+        (modified.status, &modified.json()["findings"][0]["line"]),
         (1, &json!(3))
     );
     let config = Config {
-        storage: StorageConfig::file(&file),
-        ..Config::of(vec![group("orders", &nodes)])
+        storage: StorageConfig::sqlite(&file),
+        ..Config::with_groups(vec![group_config("orders", &nodes)])
     };
-    let console = TestConsole::start_as(config, Clock::real()).await;
-    let person = console.person();
-    eventually_is("the page says it", async || {
-        let page = person.get("/audit").await.text;
-        page.contains("not as it was written: flaws found at")
+    let console = TestConsole::start_with_config(config, Clock::system()).await;
+    let api = console.api();
+    wait_until("the page reports the failed verification", async || {
+        let page = api.get("/audit").await.text;
+        page.contains("Hash chain verification failed: ")
     })
     .await;
 }
@@ -129,11 +136,13 @@ async fn the_commands_verify_search_and_export_and_the_page_says_what_is_wrong()
 #[tokio::test]
 async fn files_of_an_earlier_version_are_imported_before_or_after_the_first_start() {
     let nodes = RedisNodes::start(1).await;
-    let shell = Shell::on(&nodes);
-    configure(&shell.path("."), &nodes, "sqlite:lockkeeper.db");
+    let shell = Shell::new(&nodes);
+    write_config(&shell.path("."), &nodes, "sqlite:lockkeeper.db");
     let file = shell.path("lockkeeper.db");
-    written(&nodes, &file).await;
-    let lines = end_of(shell.bare(&["audit", "export"])).await.out;
+    write_audit_log(&nodes, &file).await;
+    let lines = output_of(shell.bare_command(&["audit", "export"]))
+        .await
+        .stdout;
     let lines: Vec<&str> = lines.lines().collect();
     std::fs::write(shell.path("audit.jsonl"), lines[5..].join("\n") + "\n").unwrap();
     std::fs::write(shell.path("audit.jsonl.5"), lines[..5].join("\n") + "\n").unwrap();
@@ -145,81 +154,84 @@ async fn files_of_an_earlier_version_are_imported_before_or_after_the_first_star
         "audit.jsonl.5",
         "audit.jsonl.lock",
     ];
-    let config = StorageConfig::file(&file);
+    let config = StorageConfig::sqlite(&file);
 
-    // Beside what was written since.
-    let imported = end_of(shell.bare(&import)).await;
+    // Into a storage that has entries already.
+    let imported = output_of(shell.bare_command(&import)).await;
     assert_eq!(imported.status, 0, "{imported:?}");
-    let both = verified(&config).await;
-    assert!(both.is_whole() && both.lines == 16, "{both:?}");
-    let again = end_of(shell.bare(&import)).await;
-    assert_eq!(again.status, 1, "{again:?}");
+    let report = verify_chain(&config).await;
+    assert!(report.is_intact() && report.entries == 16, "{report:?}");
+    let second_import = output_of(shell.bare_command(&import)).await;
+    assert_eq!(second_import.status, 1, "{second_import:?}");
 
-    // Into nothing: the chain goes on from there.
+    // Into an empty storage: new entries continue the imported chain.
     std::fs::remove_file(&file).unwrap();
-    let imported = end_of(shell.bare(&import)).await;
+    let imported = output_of(shell.bare_command(&import)).await;
     assert_eq!(imported.status, 0, "{imported:?}");
-    let words = ["acquire", "orders", "lock:next", "--ttl", "1m"];
-    assert_eq!(end_of(shell.bare(&words)).await.status, 0);
-    let whole = verified(&config).await;
-    assert!(whole.is_whole() && whole.last == Some(10), "{whole:?}");
+    let acquire = ["acquire", "orders", "lock:next", "--ttl", "1m"];
+    assert_eq!(output_of(shell.bare_command(&acquire)).await.status, 0);
+    let report = verify_chain(&config).await;
+    assert!(
+        report.is_intact() && report.last_seq == Some(10),
+        "{report:?}"
+    );
 
-    let changed = lines[..5]
+    let modified = lines[..5]
         .join("\n")
-        .replace("local operator", "somebody else ");
-    std::fs::write(shell.path("audit.jsonl.5"), changed + "\n").unwrap();
+        .replace("local operator", "another person");
+    std::fs::write(shell.path("audit.jsonl.5"), modified + "\n").unwrap();
     std::fs::remove_file(&file).unwrap();
-    let refused = end_of(shell.bare(&import)).await;
-    assert_eq!(refused.status, 1, "{refused:?}");
+    let rejected = output_of(shell.bare_command(&import)).await;
+    assert_eq!(rejected.status, 1, "{rejected:?}");
     assert_eq!(entries(&file).await.len(), 0);
 }
 
 #[tokio::test]
-async fn old_entries_are_removed_and_what_is_left_verifies() {
+async fn old_entries_are_removed_and_the_remaining_chain_is_intact() {
     let nodes = RedisNodes::start(1).await;
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let storage = StorageConfig {
         max_size: 20_000,
-        ..StorageConfig::file(folder.path().join("lockkeeper.db"))
+        ..StorageConfig::sqlite(directory.path().join("lockkeeper.db"))
     };
     let config = || Config {
         storage: storage.clone(),
-        ..Config::of(vec![group("orders", &nodes)])
+        ..Config::with_groups(vec![group_config("orders", &nodes)])
     };
-    let console = TestConsole::start_as(config(), Clock::real()).await;
+    let console = TestConsole::start_with_config(config(), Clock::system()).await;
     for n in 0..50 {
-        acquire(&console.person(), format!("lock:{n}").as_bytes()).await;
+        acquire(&console.api(), format!("lock:{n}").as_bytes()).await;
     }
     console.stop().await;
-    let console = TestConsole::start_as(config(), Clock::real()).await;
-    eventually_is("old ones are removed", async || {
-        verified(&storage).await.lines < 50
+    let console = TestConsole::start_with_config(config(), Clock::system()).await;
+    wait_until("old entries are removed", async || {
+        verify_chain(&storage).await.entries < 50
     })
     .await;
-    let left = verified(&storage).await;
+    let report = verify_chain(&storage).await;
     assert!(
-        left.is_whole() && left.first > Some(1) && left.last == Some(100),
-        "{left:?}"
+        report.is_intact() && report.first_seq > Some(1) && report.last_seq == Some(100),
+        "{report:?}"
     );
-    let told = acts(&console.person(), "?limit=1000").await;
-    assert!((1..50).contains(&told.len()), "{}", told.len());
+    let operations = search_audit(&console.api(), "?limit=1000").await;
+    assert!((1..50).contains(&operations.len()), "{}", operations.len());
     console.stop().await;
-    // A month later the last one is left, from which the chain goes on.
+    // A month later all but the last entry have expired. The chain continues from the last one.
     let storage = StorageConfig {
         max_size: 1 << 30,
         ..storage
     };
     let config = Config {
         storage: storage.clone(),
-        ..Config::of(vec![group("orders", &nodes)])
+        ..Config::with_groups(vec![group_config("orders", &nodes)])
     };
-    let later = Clock::real()
+    let later = Clock::system()
         .now()
         .plus(std::time::Duration::from_hours(31 * 24));
-    let _console = TestConsole::start_as(config, Clock::by_hand(later)).await;
-    eventually_is("all are removed", async || {
-        verified(&storage).await.lines == 1
+    let _console = TestConsole::start_with_config(config, Clock::manual(later)).await;
+    wait_until("all but the last entry are removed", async || {
+        verify_chain(&storage).await.entries == 1
     })
     .await;
-    assert_eq!(verified(&storage).await.last, Some(100));
+    assert_eq!(verify_chain(&storage).await.last_seq, Some(100));
 }

@@ -1,22 +1,23 @@
 //! `lockkeeper check`: what is printed, and the exit status that scripts go by.
 
-use super::{Shell, end_of};
+use super::{Shell, output_of};
 use crate::support::redis_nodes::{PERSISTENT, RedisNodes};
 
 #[tokio::test]
-async fn a_fit_group_is_called_fit_and_an_error_ends_with_status_1() {
+async fn a_healthy_group_exits_with_0_and_an_error_with_1() {
     let nodes = RedisNodes::start_with(3, &PERSISTENT).await;
-    let shell = Shell::on(&nodes);
-    let fit = shell.type_in::<&str>("check", &[]).await;
-    assert_eq!(fit.status, 0, "{fit:?}");
+    let shell = Shell::new(&nodes);
+    let healthy = shell.run::<&str>("check", &[]).await;
+    assert_eq!(healthy.status, 0, "{healthy:?}");
     assert!(
-        fit.out
-            .starts_with("default (development, 3 nodes): fit, 1 note\n"),
-        "{fit:?}"
+        healthy
+            .stdout
+            .starts_with("default (development, 3 nodes): healthy, 1 note\n"),
+        "{healthy:?}"
     );
-    assert!(fit.out.contains("[one-host]"), "{fit:?}");
-    let json = shell.types("check --json").await.json();
-    assert_eq!(json["fit"], true);
+    assert!(healthy.stdout.contains("[same-host]"), "{healthy:?}");
+    let json = shell.run_line("check --json").await.json();
+    assert_eq!(json["healthy"], true);
     assert_eq!(json["groups"][0]["findings"].as_array().unwrap().len(), 1);
 
     let mut client = nodes.0[1].client().await;
@@ -25,38 +26,42 @@ async fn a_fit_group_is_called_fit_and_an_error_ends_with_status_1() {
         set.arg("SET").arg(name).arg(value);
         let () = set.query_async(&mut client).await.unwrap();
     }
-    let unfit = shell.type_in::<&str>("check", &[]).await;
-    assert_eq!(unfit.status, 1, "{unfit:?}");
+    let unhealthy = shell.run::<&str>("check", &[]).await;
+    assert_eq!(unhealthy.status, 1, "{unhealthy:?}");
     for part in [
-        "not fit: 1 error, 1 note",
-        "[evicts-locks]",
-        "  seen      b: maxmemory:104857600, maxmemory_policy:volatile-ttl",
+        "unhealthy: 1 error, 1 note",
+        "[eviction-enabled]",
+        "  evidence  b: maxmemory:104857600, maxmemory_policy:volatile-ttl",
         "CONFIG SET maxmemory-policy noeviction\n",
     ] {
-        assert!(unfit.out.contains(part), "{part:?} in {}", unfit.out);
+        assert!(
+            unhealthy.stdout.contains(part),
+            "{part:?} in {}",
+            unhealthy.stdout
+        );
     }
-    let json = shell.types("check --json").await;
+    let json = shell.run_line("check --json").await;
     assert_eq!(json.status, 1);
     assert_eq!(
         json.json()["groups"][0]["findings"][0]["code"],
-        "evicts-locks"
+        "eviction-enabled"
     );
 }
 
 #[tokio::test]
-async fn nodes_that_are_away_are_an_error_and_keep_nobody_waiting_for_the_others() {
+async fn an_unreachable_node_is_an_error_and_does_not_delay_the_other_checks() {
     let mut nodes = RedisNodes::start_with(3, &PERSISTENT).await;
     nodes.0[2].kill().await;
-    let shell = Shell::on(&nodes);
-    let told = shell.types("check --json").await;
-    assert_eq!(told.status, 1);
-    let checkup = &told.json()["groups"][0];
-    assert_eq!(checkup["findings"][0]["code"], "node-unreachable");
-    assert_eq!(checkup["unchecked"][0]["node"], "c");
+    let shell = Shell::new(&nodes);
+    let output = shell.run_line("check --json").await;
+    assert_eq!(output.status, 1);
+    let report = &output.json()["groups"][0];
+    assert_eq!(report["findings"][0]["code"], "node-unreachable");
+    assert_eq!(report["unchecked"][0]["node"], "c");
 }
 
 #[tokio::test]
-async fn what_a_user_may_not_do_is_found_without_a_console() {
+async fn missing_permissions_are_found_without_a_console() {
     let nodes = RedisNodes::start_with(1, &PERSISTENT).await;
     let mut user = redis::cmd("ACL");
     for word in "SETUSER keeper on >pw ~* &* +@all -client|tracking -del".split(' ') {
@@ -67,10 +72,10 @@ async fn what_a_user_may_not_do_is_found_without_a_console() {
         .await
         .unwrap();
     let address = format!("redis://keeper:pw@127.0.0.1:{}", nodes.0[0].port());
-    let shell = Shell::on(&nodes);
-    let told = end_of(shell.bare(&["check", "--json", "--redis", &address])).await;
-    assert_eq!(told.status, 0, "{told:?}");
-    let json = told.json();
+    let shell = Shell::new(&nodes);
+    let output = output_of(shell.bare_command(&["check", "--json", "--redis", &address])).await;
+    assert_eq!(output.status, 0, "{output:?}");
+    let json = output.json();
     let findings = json["groups"][0]["findings"].as_array().unwrap();
     let lines: Vec<_> = findings
         .iter()
@@ -84,35 +89,41 @@ async fn what_a_user_may_not_do_is_found_without_a_console() {
     assert_eq!(
         lines,
         [
-            ("may-not-act", "ACL SETUSER keeper +del"),
-            ("may-not-watch", "ACL SETUSER keeper +client|tracking"),
+            ("missing-lock-permission", "ACL SETUSER keeper +del"),
+            (
+                "missing-watch-permission",
+                "ACL SETUSER keeper +client|tracking"
+            ),
         ]
     );
 }
 
 #[tokio::test]
-async fn names_of_locks_reach_the_terminal_without_harm() {
+async fn control_characters_in_lock_names_are_escaped() {
     let nodes = RedisNodes::start_with(1, &PERSISTENT).await;
     nodes.set(0, b"lock:\x1b[2J\x07", &[b'a'; 32], None).await;
-    let told = Shell::on(&nodes).type_in::<&str>("check", &[]).await;
-    assert!(told.out.contains("lock:\\u{1b}[2J\\u{7}"), "{told:?}");
+    let output = Shell::new(&nodes).run::<&str>("check", &[]).await;
     assert!(
-        told.out.chars().all(|c| c == '\n' || !c.is_control()),
-        "{told:?}"
+        output.stdout.contains("lock:\\u{1b}[2J\\u{7}"),
+        "{output:?}"
+    );
+    assert!(
+        output.stdout.chars().all(|c| c == '\n' || !c.is_control()),
+        "{output:?}"
     );
 }
 
 #[tokio::test]
-async fn an_even_number_in_the_configuration_is_a_warning_and_its_fields_can_be_asked_for() {
+async fn an_even_number_of_nodes_is_a_warning_and_config_reference_prints_the_fields() {
     let nodes = RedisNodes::start_with(4, &PERSISTENT).await;
-    let shell = Shell::on(&nodes);
-    let told = shell.type_in::<&str>("check", &[]).await;
-    assert_eq!(told.status, 0, "{told:?}");
+    let shell = Shell::new(&nodes);
+    let output = shell.run::<&str>("check", &[]).await;
+    assert_eq!(output.status, 0, "{output:?}");
     assert!(
-        told.err.contains("even number") && told.out.contains("[even-nodes]"),
-        "{told:?}"
+        output.stderr.contains("odd number") && output.stdout.contains("[even-nodes]"),
+        "{output:?}"
     );
-    let fields = end_of(shell.bare(&["check", "--fields"])).await;
+    let fields = output_of(shell.bare_command(&["config", "reference"])).await;
     assert_eq!(fields.status, 0);
-    assert!(fields.out.contains("longest_lease = \"1h\"") && fields.err.is_empty());
+    assert!(fields.stdout.contains("max_lease = \"1h\"") && fields.stderr.is_empty());
 }

@@ -1,19 +1,19 @@
-//! The command line as people and scripts use it: the real program on real servers.
+//! The command line as operators and scripts use it: the real program on real servers.
 
 mod access;
 mod check;
-mod cron;
-mod forcing;
-mod found;
-mod hostile;
-mod kinds;
-mod listing;
-mod losing;
-mod running;
+mod concurrent_jobs;
+mod config_lookup;
+mod force_release;
+mod group_kinds;
+mod hostile_names;
+mod list;
+mod lost_lock;
+mod operations;
+mod run;
 mod terminal;
 mod tokens;
 mod usage;
-mod verbs;
 mod waiting;
 
 use std::borrow::BorrowMut;
@@ -27,95 +27,94 @@ use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-use crate::support::eventually_is;
 use crate::support::redis_nodes::RedisNodes;
+use crate::support::wait_until;
 
-/// Far longer than any command here takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The maximum run time of a command. Generous, because the machine may be busy.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A working folder, and the nodes that commands typed there are about: the group "default".
+/// A working directory for commands, and the nodes of their group "default".
 pub struct Shell {
-    folder: TempDir,
-    /// Where programs keep what must outlive them.
-    state: TempDir,
+    work_dir: TempDir,
+    /// The XDG state directory.
+    state_dir: TempDir,
     nodes: Vec<String>,
 }
 
-/// How a command ended.
+/// The exit status and the output of a command.
 #[derive(Debug)]
-pub struct Ended {
+pub struct CommandOutput {
     pub status: i32,
-    pub out: String,
-    pub err: String,
+    pub stdout: String,
+    pub stderr: String,
 }
 
-impl Ended {
+impl CommandOutput {
     fn from(output: Output) -> Self {
         Self {
-            status: output.status.code().expect("lockkeeper is not killed"),
-            out: String::from_utf8(output.stdout).expect("text"),
-            err: String::from_utf8(output.stderr).expect("text"),
+            status: output.status.code().expect("lockkeeper exits"),
+            stdout: String::from_utf8(output.stdout).expect("text"),
+            stderr: String::from_utf8(output.stderr).expect("text"),
         }
     }
 
-    /// The one JSON document on standard output.
+    /// Standard output as one JSON document.
     pub fn json(&self) -> Value {
-        serde_json::from_str(&self.out).unwrap_or_else(|why| panic!("{why}: {self:?}"))
+        serde_json::from_str(&self.stdout).unwrap_or_else(|why| panic!("{why}: {self:?}"))
     }
 
-    /// The value of a line like `token   abc`.
-    pub fn fact(&self, name: &str) -> &str {
-        let fact = |line: &'_ str| line.strip_prefix(name)?.strip_prefix("  ").map(str::len);
-        let line = self.out.lines().find(|line| fact(line).is_some());
+    /// The value of an output line like `token   abc`.
+    pub fn field(&self, name: &str) -> &str {
+        let value_len = |line: &'_ str| line.strip_prefix(name)?.strip_prefix("  ").map(str::len);
+        let line = self.stdout.lines().find(|line| value_len(line).is_some());
         line.unwrap_or_else(|| panic!("no {name} in {self:?}"))[name.len()..].trim()
     }
 }
 
 impl Shell {
-    /// With these nodes in reach.
-    pub fn on(nodes: &RedisNodes) -> Self {
+    pub fn new(nodes: &RedisNodes) -> Self {
         let url = |port: u16| format!("redis://127.0.0.1:{port}");
         Self {
-            folder: tempfile::tempdir().unwrap(),
-            state: tempfile::tempdir().unwrap(),
+            work_dir: tempfile::tempdir().unwrap(),
+            state_dir: tempfile::tempdir().unwrap(),
             nodes: nodes.0.iter().map(|node| url(node.port())).collect(),
         }
     }
 
-    /// A file in the folder.
+    /// A path in the working directory.
     pub fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.work_dir.path().join(name)
     }
 
-    /// A file among those that must outlive programs.
-    pub fn state(&self, name: &str) -> PathBuf {
-        self.state.path().join(name)
+    /// A path in the state directory.
+    pub fn state_path(&self, name: &str) -> PathBuf {
+        self.state_dir.path().join(name)
     }
 
-    /// What a file in the folder has in it; nothing while it is not there.
+    /// The text of a file in the working directory. Empty if the file does not exist.
     pub fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap_or_default()
     }
 
-    /// A command on the nodes.
-    pub fn command<W: AsRef<OsStr>>(&self, verb: &str, words: &[W]) -> Command {
-        let mut command = self.bare(&[verb]);
+    /// A subcommand with the nodes as `--redis` arguments.
+    pub fn command<W: AsRef<OsStr>>(&self, subcommand: &str, arguments: &[W]) -> Command {
+        let mut command = self.bare_command(&[subcommand]);
         for url in &self.nodes {
             command.args(["--redis", url]);
         }
-        command.args(words);
+        command.args(arguments);
         command
     }
 
-    /// A command that says itself where the nodes are.
-    pub fn bare<W: AsRef<OsStr>>(&self, words: &[W]) -> Command {
+    /// A command without arguments for the nodes.
+    pub fn bare_command<W: AsRef<OsStr>>(&self, arguments: &[W]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lockkeeper"));
         command
-            .args(words)
-            .current_dir(self.folder.path())
-            .env("HOME", self.folder.path())
-            .env("USER", "somebody")
-            .env("XDG_STATE_HOME", self.state.path())
+            .args(arguments)
+            .current_dir(self.work_dir.path())
+            .env("HOME", self.work_dir.path())
+            .env("USER", "alice")
+            .env("XDG_STATE_HOME", self.state_dir.path())
             .env_remove("XDG_CONFIG_HOME")
             .env_remove("STATE_DIRECTORY")
             .env_remove("LOCKKEEPER_TOKEN")
@@ -128,56 +127,58 @@ impl Shell {
         command
     }
 
-    /// Types a command and waits for its end.
-    pub async fn type_in<W: AsRef<OsStr>>(&self, verb: &str, words: &[W]) -> Ended {
-        end_of(self.command(verb, words)).await
+    /// Runs a subcommand on the nodes and waits for its output.
+    pub async fn run<W: AsRef<OsStr>>(&self, subcommand: &str, arguments: &[W]) -> CommandOutput {
+        output_of(self.command(subcommand, arguments)).await
     }
 
-    /// The same for a line of words that spaces stand between.
-    pub async fn types(&self, line: &str) -> Ended {
+    /// Runs a command line, split at spaces.
+    pub async fn run_line(&self, line: &str) -> CommandOutput {
         let words: Vec<&str> = line.split(' ').collect();
-        self.type_in(words[0], &words[1..]).await
+        self.run(words[0], &words[1..]).await
     }
 
-    /// How many processes were started here and still run: commands, what they started, and guards.
-    pub fn processes(&self) -> usize {
-        let folder = self.folder.path().canonicalize().unwrap();
-        let is_here = |path: &PathBuf| path.join("cwd").read_link().is_ok_and(|cwd| cwd == folder);
-        processes().filter(is_here).count()
+    /// The number of running processes in the working directory: commands, their children and
+    /// guards.
+    pub fn process_count(&self) -> usize {
+        let folder = self.work_dir.path().canonicalize().unwrap();
+        let is_in_work_dir =
+            |path: &PathBuf| path.join("cwd").read_link().is_ok_and(|cwd| cwd == folder);
+        processes().filter(is_in_work_dir).count()
     }
 
-    /// Starts `lockkeeper run` with a shell script and waits until the script says that it runs: `: > begun`.
-    pub async fn begin(&self, options: &[&str], script: &str) -> Child {
+    /// Starts `lockkeeper run` with a shell script and waits until the script creates the file
+    /// `begun`.
+    pub async fn start_run(&self, options: &[&str], script: &str) -> Child {
         let mut words = options.to_vec();
-        // A busy machine may need a second try within a short lease.
+        // A short lease may expire on a busy machine before it is acquired; then `run` must retry.
         words.extend(["--wait", "20s", "--", "sh", "-c", script]);
         let child = self.command("run", &words).spawn().unwrap();
-        eventually_is("the script runs", async || self.path("begun").exists()).await;
+        wait_until("the script runs", async || self.path("begun").exists()).await;
         child
     }
 }
 
-/// Waits for the end of a command.
-pub async fn end_of(mut command: impl BorrowMut<Command>) -> Ended {
-    ended(command.borrow_mut().spawn().unwrap()).await
+/// Runs a command and waits for its output.
+pub async fn output_of(mut command: impl BorrowMut<Command>) -> CommandOutput {
+    wait_for_output(command.borrow_mut().spawn().unwrap()).await
 }
 
-/// Waits for the end of a command that was started before.
-pub async fn ended(child: Child) -> Ended {
-    let output = timeout(PATIENCE, child.wait_with_output()).await;
-    Ended::from(output.expect("it ends").unwrap())
+/// Waits for the output of a command that was started before.
+pub async fn wait_for_output(child: Child) -> CommandOutput {
+    let output = timeout(COMMAND_TIMEOUT, child.wait_with_output()).await;
+    CommandOutput::from(output.expect("the command exits").unwrap())
 }
 
-/// Sends a signal to a process.
-pub fn signal(child: &Child, signal: &str) {
-    let pid = child.id().expect("it runs").to_string();
+pub fn send_signal(child: &Child, signal: &str) {
+    let pid = child.id().expect("the process is running").to_string();
     let sent = std::process::Command::new("kill")
         .args([&format!("-{signal}"), &pid])
         .status();
     assert!(sent.unwrap().success());
 }
 
-/// Every process that is not a zombie.
+/// The directories in `/proc` of all processes that are not zombies.
 fn processes() -> impl Iterator<Item = PathBuf> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let processes = entries.map(|entry| entry.path()).filter(|path| {
@@ -190,26 +191,26 @@ fn processes() -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// The processes that sleep for this time.
-pub fn sleepers(time: &str) -> Vec<u32> {
-    let line = format!("sleep\0{time}\0");
+/// The PIDs of the processes `sleep <seconds>`.
+pub fn sleeping_pids(seconds: &str) -> Vec<u32> {
+    let command_line = format!("sleep\0{seconds}\0");
     let sleeping = processes().filter(|path| {
-        std::fs::read(path.join("cmdline")).is_ok_and(|found| found == line.as_bytes())
+        std::fs::read(path.join("cmdline")).is_ok_and(|found| found == command_line.as_bytes())
     });
     let pid = |path: PathBuf| path.file_name()?.to_str()?.parse().ok();
     sleeping.filter_map(pid).collect()
 }
 
-/// An argument of `sleep` that nobody else uses: ten minutes and a bit.
-pub fn long_time() -> String {
+/// A unique argument for `sleep`, a little more than ten minutes.
+pub fn unique_sleep_seconds() -> String {
     use std::sync::atomic::{AtomicU32, Ordering};
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let n = NEXT.fetch_add(1, Ordering::Relaxed);
     format!("600.{:07}{n:03}", std::process::id())
 }
 
-/// Whether no node has any key but counters, which are no locks.
-pub async fn nothing_is_left(nodes: &RedisNodes) -> bool {
+/// Whether no node has a key other than fence counters.
+pub async fn no_lock_left(nodes: &RedisNodes) -> bool {
     for n in 0..nodes.0.len() {
         let keys = nodes.dump(n).await;
         if keys

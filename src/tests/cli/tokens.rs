@@ -1,11 +1,11 @@
-//! Tokens are secrets: where they come from, where they go, and where they are never seen.
+//! Tokens are secrets: how they are passed, where they are written and where they must not appear.
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::process::Stdio;
 
 use tokio::io::AsyncWriteExt as _;
 
-use super::{Shell, end_of, ended, nothing_is_left};
+use super::{Shell, no_lock_left, output_of, wait_for_output};
 use crate::support::redis_nodes::RedisNodes;
 
 const LOCK: [&str; 2] = ["default", "lock:payout/eu"];
@@ -15,17 +15,17 @@ fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[tokio::test]
-async fn a_token_goes_into_a_new_file_of_its_own_or_nowhere() {
+async fn a_token_is_written_only_to_a_new_private_file() {
     let nodes = RedisNodes::start(1).await;
-    let shell = Shell::on(&nodes);
+    let shell = Shell::new(&nodes);
     let acquire = ["--ttl", "1m", "--json", "--token-file"];
-    let taken = shell
-        .type_in("acquire", &with(&[&acquire[..], &["token"]].concat()))
+    let acquired = shell
+        .run("acquire", &with(&[&acquire[..], &["token"]].concat()))
         .await;
-    assert_eq!(taken.status, 0, "{taken:?}");
-    assert_eq!(taken.json()["token_file"], "token");
+    assert_eq!(acquired.status, 0, "{acquired:?}");
+    assert_eq!(acquired.json()["token_file"], "token");
     let token = shell.read("token");
-    assert!(!taken.out.contains(token.trim()), "{taken:?}");
+    assert!(!acquired.stdout.contains(token.trim()), "{acquired:?}");
     let mode = std::fs::metadata(shell.path("token"))
         .unwrap()
         .permissions()
@@ -47,46 +47,49 @@ async fn a_token_goes_into_a_new_file_of_its_own_or_nowhere() {
         "no/such/folder",
         ".",
     ] {
-        let words = ["default", "lock:other", "--ttl", "1m", "--token-file", file];
-        let refused = shell.type_in("acquire", &words).await;
-        assert_eq!(refused.status, 2, "{file}: {refused:?}");
+        let arguments = ["default", "lock:other", "--ttl", "1m", "--token-file", file];
+        let rejected = shell.run("acquire", &arguments).await;
+        assert_eq!(rejected.status, 2, "{file}: {rejected:?}");
     }
     assert_eq!(shell.read("precious"), "precious");
     assert!(!shell.path("nothing").exists());
     assert_eq!(
         nodes.get(0, b"lock:other").await,
         None,
-        "it is taken only if it can be handed out"
+        "the lock is acquired only if its token can be written"
     );
     let held = shell
-        .type_in("acquire", &with(&["--ttl", "1m", "--token-file", "late"]))
+        .run("acquire", &with(&["--ttl", "1m", "--token-file", "late"]))
         .await;
     assert_eq!(held.status, 75);
     let files = std::fs::read_dir(shell.path(".")).unwrap();
-    assert_eq!(files.count(), 4, "nothing half-written stays");
+    assert_eq!(files.count(), 4, "no partial file is left");
 }
 
 #[tokio::test]
-async fn a_lock_whose_token_nobody_takes_is_released_again() {
+async fn a_lock_is_released_if_its_token_cannot_be_written() {
     let nodes = RedisNodes::start(3).await;
-    let shell = Shell::on(&nodes);
+    let shell = Shell::new(&nodes);
     let mut acquire = shell.command("acquire", &with(&["--ttl", "1m"]));
     let full = std::fs::OpenOptions::new()
         .write(true)
         .open("/dev/full")
         .unwrap();
-    let refused = end_of(acquire.stdout(Stdio::from(full))).await;
-    assert_eq!(refused.status, 1);
-    assert!(refused.err.contains("released again"), "{refused:?}");
-    assert!(nothing_is_left(&nodes).await);
+    let rejected = output_of(acquire.stdout(Stdio::from(full))).await;
+    assert_eq!(rejected.status, 1);
+    assert!(
+        rejected.stderr.contains("The lock was released."),
+        "{rejected:?}"
+    );
+    assert!(no_lock_left(&nodes).await);
 }
 
 #[tokio::test]
 async fn no_process_list_shows_a_token() {
     let nodes = RedisNodes::start(1).await;
-    let shell = Shell::on(&nodes);
-    let taken = shell.type_in("acquire", &with(&["--ttl", "1m"])).await;
-    let token = taken.fact("token");
+    let shell = Shell::new(&nodes);
+    let acquired = shell.run("acquire", &with(&["--ttl", "1m"])).await;
+    let token = acquired.field("token");
     let extend = with(&["--ttl", "1m", "--token-file", "-"]);
     let mut extend = shell
         .command("extend", &extend)
@@ -102,11 +105,11 @@ async fn no_process_list_shows_a_token() {
         .await
         .unwrap();
     drop(stdin);
-    let extended = ended(extend).await;
+    let extended = wait_for_output(extend).await;
     assert_eq!(extended.status, 0, "{extended:?}");
-    let shown = shell.types("list --log debug").await;
+    let shown = shell.run_line("list --log debug").await;
     assert!(
-        !shown.err.contains(secret) && !shown.out.contains(secret),
+        !shown.stderr.contains(secret) && !shown.stdout.contains(secret),
         "{shown:?}"
     );
 }

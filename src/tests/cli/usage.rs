@@ -1,12 +1,12 @@
-//! The command line as people type it, mistakes included.
+//! Arguments, help and usage errors.
 
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
-use super::hostile::is_harmless;
-use crate::support::console::Person;
+use super::hostile_names::is_harmless;
+use crate::support::console::ApiClient;
 
 fn lockkeeper(arguments: &[&str], folder: &std::path::Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_lockkeeper"))
@@ -18,12 +18,12 @@ fn lockkeeper(arguments: &[&str], folder: &std::path::Path) -> Output {
         .unwrap()
 }
 
-/// The same for a line of words that spaces stand between.
-fn types(line: &str, folder: &std::path::Path) -> Output {
+/// Runs a command line, split at spaces.
+fn lockkeeper_line(line: &str, folder: &std::path::Path) -> Output {
     lockkeeper(&line.split(' ').collect::<Vec<_>>(), folder)
 }
 
-fn complaint(output: &Output) -> (i32, String) {
+fn status_and_stderr(output: &Output) -> (i32, String) {
     (
         output.status.code().unwrap(),
         String::from_utf8_lossy(&output.stderr).into_owned(),
@@ -31,7 +31,7 @@ fn complaint(output: &Output) -> (i32, String) {
 }
 
 #[test]
-fn a_mistake_in_the_configuration_is_told_with_its_place_and_ends_with_status_2() {
+fn a_configuration_error_is_reported_with_its_position_and_status_2() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(
         folder.path().join("lockkeeper.toml"),
@@ -39,44 +39,49 @@ fn a_mistake_in_the_configuration_is_told_with_its_place_and_ends_with_status_2(
     )
     .unwrap();
     for arguments in [&["serve"][..], &["serve", "--config", "lockkeeper.toml"]] {
-        let (status, said) = complaint(&lockkeeper(arguments, folder.path()));
-        assert_eq!(status, 2, "{said}");
+        let (status, stderr) = status_and_stderr(&lockkeeper(arguments, folder.path()));
+        assert_eq!(status, 2, "{stderr}");
         assert!(
-            said.starts_with("lockkeeper: lockkeeper.toml:3:1: unknown field `nam`"),
-            "{said}"
+            stderr.starts_with("lockkeeper: lockkeeper.toml:3:1: unknown field `nam`"),
+            "{stderr}"
         );
     }
 }
 
 #[test]
-fn a_url_that_is_not_redis_is_refused_without_repeating_its_password() {
+fn a_url_with_another_scheme_is_rejected_without_its_password() {
     let folder = tempfile::tempdir().unwrap();
-    let (status, said) = complaint(&types("serve --redis http://me:s3cret@h:1", folder.path()));
+    let (status, stderr) = status_and_stderr(&lockkeeper_line(
+        "serve --redis http://me:s3cret@h:1",
+        folder.path(),
+    ));
     assert_eq!(status, 2);
     assert!(
-        said.contains("--redis number 1") && said.contains("not Redis") && !said.contains("s3cret"),
-        "{said}"
+        stderr.contains("--redis URL 1")
+            && stderr.contains("not a Redis scheme")
+            && !stderr.contains("s3cret"),
+        "{stderr}"
     );
 }
 
 #[test]
-fn a_port_in_use_is_said_to_be() {
+fn a_port_in_use_is_reported() {
     let folder = tempfile::tempdir().unwrap();
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = taken.local_addr().unwrap().to_string();
-    let (status, said) = complaint(&types(
+    let acquired = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = acquired.local_addr().unwrap().to_string();
+    let (status, stderr) = status_and_stderr(&lockkeeper_line(
         &format!("serve --redis redis://127.0.0.1:1 --listen {address}"),
         folder.path(),
     ));
     assert_eq!(status, 1);
     assert!(
-        said.contains(&format!("{address} is in use")) && said.contains("--listen"),
-        "{said}"
+        stderr.contains(&format!("{address} is already in use")) && stderr.contains("--listen"),
+        "{stderr}"
     );
 }
 
 #[tokio::test]
-async fn it_runs_from_any_folder_and_carries_its_pages() {
+async fn the_console_runs_from_any_directory_with_embedded_pages() {
     let folder = tempfile::tempdir().unwrap();
     let mut server = tokio::process::Command::new(env!("CARGO_BIN_EXE_lockkeeper"))
         .args("serve --redis redis://127.0.0.1:1 --listen 127.0.0.1:0".split(' '))
@@ -87,30 +92,30 @@ async fn it_runs_from_any_folder_and_carries_its_pages() {
         .kill_on_drop(true)
         .spawn()
         .unwrap();
-    let mut said = BufReader::new(server.stdout.take().unwrap()).lines();
-    let line = tokio::time::timeout(Duration::from_secs(10), said.next_line())
+    let mut stdout = BufReader::new(server.stdout.take().unwrap()).lines();
+    let line = tokio::time::timeout(Duration::from_secs(10), stdout.next_line())
         .await
         .unwrap()
         .unwrap()
         .unwrap();
-    let person = Person::of(line.rsplit("http://").next().unwrap().parse().unwrap());
-    let page = person.get("/").await;
+    let api = ApiClient::new(line.rsplit("http://").next().unwrap().parse().unwrap());
+    let page = api.get("/").await;
     assert_eq!(page.status, 200);
     assert!(
         page.text.contains("Lockkeeper") && page.text.contains("/pkg/lockkeeper.js"),
         "{}",
         page.text
     );
-    assert_eq!(person.get("/no/such/page").await.status, 404);
+    assert_eq!(api.get("/no/such/page").await.status, 404);
     server.kill().await.unwrap();
 }
 
 #[test]
-fn every_verb_tells_a_mistake_in_the_configuration_and_ends_with_status_2() {
+fn every_command_reports_a_configuration_error_with_status_2() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("lockkeeper.toml"), "[[group]]\n").unwrap();
     std::fs::write(folder.path().join("token"), "token").unwrap();
-    for verb in [
+    for subcommand in [
         "list",
         "check",
         "show g k",
@@ -119,40 +124,39 @@ fn every_verb_tells_a_mistake_in_the_configuration_and_ends_with_status_2() {
         "release g k --token-file token",
         "force-release g k --fingerprint 0123456789abcdef --reason r",
     ] {
-        let (status, said) = complaint(&types(verb, folder.path()));
-        assert_eq!(status, 2, "{verb}: {said}");
+        let (status, stderr) = status_and_stderr(&lockkeeper_line(subcommand, folder.path()));
+        assert_eq!(status, 2, "{subcommand}: {stderr}");
         let place = "lockkeeper: lockkeeper.toml:1:1: missing field";
-        assert!(said.starts_with(place), "{verb}: {said}");
-        let output = types(&format!("{verb} --json"), folder.path());
+        assert!(stderr.starts_with(place), "{subcommand}: {stderr}");
+        let output = lockkeeper_line(&format!("{subcommand} --json"), folder.path());
         assert_eq!((output.status.code(), output.stderr.len()), (Some(2), 0));
         let problem: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(problem["code"], "unusable");
     }
-    // Standard output is the command's, so `run` tells on standard error.
-    let output = types("run g k --json -- true", folder.path());
+    // Standard output belongs to the command, so `run` prints errors on standard error.
+    let output = lockkeeper_line("run g k --json -- true", folder.path());
     assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
     let problem: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
     assert_eq!(problem["code"], "unusable");
 }
 
-/// What locks are looked at and worked on with.
-const VERBS: [&str; 9] = [
+/// The subcommands that work with locks.
+const COMMANDS: [&str; 8] = [
     "list",
     "show",
     "acquire",
     "extend",
     "release",
     "force-release",
-    "force-releases",
-    "vouch",
+    "clear-restart-hazard",
     "run",
 ];
 
-/// What is typed, and what the answer says.
-const MISTAKES: &str = "
+/// Command lines and a part of their error message.
+const USAGE_ERRORS: &str = "
 acquire g k --ttl 30 => write 500ms, 30s
 acquire g k => --ttl
-acquire g k --ttl 1s --format etcd => a format: it is one of plain
+acquire g k --ttl 1s --format etcd => must be one of plain
 show => <[GROUP] KEY>
 show g --key-encoded %zz => two hex digits
 run g k => <COMMAND>
@@ -167,23 +171,23 @@ serve --config nowhere.toml => lockkeeper: nowhere.toml: cannot be read
 ";
 
 #[test]
-fn what_cannot_be_meant_is_refused_with_the_way_to_write_it() {
+fn usage_errors_are_rejected_with_the_correct_syntax() {
     let folder = tempfile::tempdir().unwrap();
-    for line in MISTAKES.trim().lines() {
-        let (typed, says) = line.split_once(" => ").unwrap();
-        let (status, said) = complaint(&types(typed, folder.path()));
-        assert_eq!(status, 2, "{typed}: {said}");
-        assert!(said.contains(says), "{typed}: {said}");
+    for line in USAGE_ERRORS.trim().lines() {
+        let (command_line, expected) = line.split_once(" => ").unwrap();
+        let (status, stderr) = status_and_stderr(&lockkeeper_line(command_line, folder.path()));
+        assert_eq!(status, 2, "{command_line}: {stderr}");
+        assert!(stderr.contains(expected), "{command_line}: {stderr}");
     }
 }
 
 #[test]
-fn help_teaches_by_example_and_tells_every_exit_status() {
+fn help_has_examples_and_exit_statuses() {
     let folder = tempfile::tempdir().unwrap();
-    for verb in VERBS {
-        let output = lockkeeper(&[verb, "--help"], folder.path());
+    for subcommand in COMMANDS {
+        let output = lockkeeper(&[subcommand, "--help"], folder.path());
         let help = String::from_utf8(output.stdout).unwrap();
-        let example = format!("  lockkeeper {verb} ");
+        let example = format!("  lockkeeper {subcommand} ");
         assert!(
             help.contains("Examples:") && help.contains(&example),
             "{help}"
@@ -192,7 +196,7 @@ fn help_teaches_by_example_and_tells_every_exit_status() {
             help.contains("Exit status:") && help.contains("--json"),
             "{help}"
         );
-        // Every example can be typed as it stands: what it says after the verb is known.
+        // Every option in an example must be documented.
         for line in help
             .lines()
             .filter(|line| line.trim_start().starts_with(example.trim_start()))
@@ -201,78 +205,79 @@ fn help_teaches_by_example_and_tells_every_exit_status() {
                 .split_whitespace()
                 .take_while(|word| *word != "--" && *word != "#")
             {
-                let is_told = |line: &str| {
+                let documents = |line: &str| {
                     line.trim_start().starts_with('-')
                         && line.split([' ', ',', '=']).any(|word| word == option)
                 };
-                let is_known = !option.starts_with("--") || help.lines().any(is_told);
-                assert!(is_known, "{option} in {line}");
+                let is_documented = !option.starts_with("--") || help.lines().any(documents);
+                assert!(is_documented, "{option} in {line}");
             }
         }
     }
 }
 
 #[test]
-fn every_command_has_a_manual_page_with_its_examples_as_they_are_typed() {
+fn every_command_has_a_manual_page_with_verbatim_examples() {
     let folder = tempfile::tempdir().unwrap();
-    let written = lockkeeper(&["man", "--into", "."], folder.path());
+    let written = lockkeeper(&["man", "--out-dir", "."], folder.path());
     assert!(written.status.success(), "{written:?}");
     let page = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
-    let first = page("lockkeeper.1");
-    for verb in ["serve", "list", "acquire", "force-release", "run", "man"] {
-        let named = verb.replace('-', "\\-");
+    let index_page = page("lockkeeper.1");
+    for subcommand in ["serve", "list", "acquire", "force-release", "run", "man"] {
+        let named = subcommand.replace('-', "\\-");
         assert!(
-            first.contains(&format!("lockkeeper\\-{named}")),
-            "{verb} in {first}"
+            index_page.contains(&format!("lockkeeper\\-{named}")),
+            "{subcommand} in {index_page}"
         );
-        assert!(page(&format!("lockkeeper-{verb}.1")).contains("\n.nf\nExamples:\n"));
+        assert!(page(&format!("lockkeeper-{subcommand}.1")).contains("\n.nf\nExamples:\n"));
     }
     let shown = lockkeeper(&["man"], folder.path());
-    assert_eq!(String::from_utf8(shown.stdout).unwrap(), first);
+    assert_eq!(String::from_utf8(shown.stdout).unwrap(), index_page);
 }
 
 #[test]
-fn shells_get_completions_for_every_verb() {
+fn completions_contain_every_command() {
     let folder = tempfile::tempdir().unwrap();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let output = lockkeeper(&["completions", shell], folder.path());
         assert!(output.status.success());
         let script = String::from_utf8(output.stdout).unwrap();
-        for verb in VERBS {
-            assert!(script.contains(verb), "{shell} {verb}");
+        for subcommand in COMMANDS {
+            assert!(script.contains(subcommand), "{shell} {subcommand}");
         }
         assert!(!script.contains("guard"), "{shell}");
     }
 }
 
 #[test]
-fn what_was_typed_wrong_is_repeated_without_doing_anything_to_the_terminal() {
+fn invalid_arguments_are_repeated_with_escaped_control_characters() {
     let folder = tempfile::tempdir().unwrap();
-    let typed = "a\u{202e}b\u{1b}[31mc\nerror: d";
-    let seen = "a\\u{202e}b\\u{1b}[31mc\\nerror: d";
-    let (option, search) = (format!("--{typed}"), format!("lease<{typed}"));
-    for words in [
-        &["acquire", "g", "k", "--ttl", typed][..],
-        &["list", "--verdict", typed],
+    let command_line = "a\u{202e}b\u{1b}[31mc\nerror: d";
+    let escaped = "a\\u{202e}b\\u{1b}[31mc\\nerror: d";
+    let (option, search) = (format!("--{command_line}"), format!("lease<{command_line}"));
+    for arguments in [
+        &["acquire", "g", "k", "--ttl", command_line][..],
+        &["list", "--verdict", command_line],
         &["list", "--q", &search],
-        &["list", typed],
+        &["list", command_line],
         &["list", &option],
         &["run", "g", "k", &option],
-        &["serve", "--log-format", typed],
-        &["serve", "--listen", typed],
-        &["completions", typed],
-        &[typed],
+        &["serve", "--log-format", command_line],
+        &["serve", "--listen", command_line],
+        &["completions", command_line],
+        &[command_line],
     ] {
-        let (status, said) = complaint(&lockkeeper(words, folder.path()));
-        assert_eq!(status, 2, "{words:?}: {said}");
-        assert!(is_harmless(&said), "{words:?}: {said:?}");
-        assert!(said.contains(seen), "{words:?}: {said}");
+        let (status, stderr) = status_and_stderr(&lockkeeper(arguments, folder.path()));
+        assert_eq!(status, 2, "{arguments:?}: {stderr}");
+        assert!(is_harmless(&stderr), "{arguments:?}: {stderr:?}");
+        assert!(stderr.contains(escaped), "{arguments:?}: {stderr}");
         assert_eq!(
-            said.lines()
+            stderr
+                .lines()
                 .filter(|line| line.starts_with("error:"))
                 .count(),
             1,
-            "{said}"
+            "{stderr}"
         );
     }
 }

@@ -1,5 +1,5 @@
-// Takes a lock twice with node-redisson, prints its name and the hash field, and leaves it there.
-// Argument: the server's port.
+// Acquires a reentrant lock twice with node-redisson, and prints its key and hash field. Argument:
+// port of the server.
 import { createRequire } from "node:module";
 
 const require = createRequire(import.meta.url);

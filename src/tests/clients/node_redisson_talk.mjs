@@ -1,6 +1,9 @@
-// Does with node-redisson what it is told, a line each, and says what came of it, whichever is first. Argument: the server's port.
-//   field K             the hash field that it writes      try K LEASE_MS    one try: true or false
-//   lock K LEASE_MS     waits until it has it              unlock K          ok, or the error's name
+// Runs commands from standard input with node-redisson, one per line, and prints each result when
+// it is known. Argument: port of the server.
+//   field K            prints the hash field of this client     try K LEASE_MS   one attempt: true or false
+//   lock K LEASE_MS    waits until the lock is acquired         unlock K         ok, or the name of the error
+//   listeners CHANNEL  how many listeners it has for a channel
+import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { createRequire } from "node:module";
 
@@ -11,9 +14,9 @@ const redisson = new Redisson({ redis: { options: { host: "127.0.0.1", port: Num
 const locks = new Map();
 const lockOf = (name) => locks.get(name) ?? locks.set(name, redisson.getLock(name)).get(name);
 
-async function act(verb, name, lease) {
+async function run(command, name, lease) {
   const lock = lockOf(name);
-  switch (verb) {
+  switch (command) {
     case "field":
       return lock.getClientName(lock.clientId);
     case "try":
@@ -21,6 +24,8 @@ async function act(verb, name, lease) {
     case "lock":
       await lock.lock(BigInt(lease), TimeUnit.MILLISECONDS);
       return "locked";
+    case "listeners":
+      return redisson.commandExecutor.eventEmitter.listenerCount(name);
     case "unlock":
       return lock.unlock().then(
         () => "ok",
@@ -29,7 +34,11 @@ async function act(verb, name, lease) {
   }
 }
 
+// ioredis can lose a subscription that is requested before the connection is ready.
+const { subscribeRedis } = redisson.commandExecutor;
+if (subscribeRedis.status !== "ready") await once(subscribeRedis, "ready");
+
 for await (const line of createInterface({ input: process.stdin })) {
-  act(...line.split(" ")).then((came) => console.log(String(came)));
+  run(...line.split(" ")).then((result) => console.log(String(result)));
 }
 process.exit(0);

@@ -1,7 +1,8 @@
-// A certified OpenID Connect provider on a free port of the loopback address (or on the one that is given), with pages on which
-// anybody signs in by name. It says in which groups somebody is; its keys are new whenever it starts.
-// Arguments: a JSON object with `redirect_uris`, `post_logout_redirect_uris`, and, where wanted, `port`, `thin` (claims only at the
-// UserInfo endpoint), `other_keys` (it publishes keys that it does not sign with), and `certificate` with `key` (files: it speaks HTTPS).
+// An OpenID Connect provider (a certified implementation) on a free loopback port or the given one.
+// Its pages accept any user name and password. It reports the groups of a user, and generates new
+// keys at each start. Argument: a JSON object with `redirect_uris`, `post_logout_redirect_uris`,
+// and optionally `port`, `thin` (claims only at the UserInfo endpoint), `other_keys` (publish keys
+// that do not sign the tokens), and `certificate` with `key` (files, for HTTPS).
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -10,12 +11,13 @@ import { createServer as createSecureServer } from 'node:https';
 import { Provider } from 'oidc-provider';
 
 const options = JSON.parse(process.argv[2]);
-const groups = { alice: ['sre', 'staff'], otto: ['oncall'], nobody: [], root: ['sre'] };
-// Whose address is whose, and what the provider says of having checked it.
+const groups = { alice: ['sre', 'staff'], otto: ['oncall'], guest: [], root: ['sre'] };
+// E-mail addresses and `email_verified` claims. Some providers send the claim as a string, others
+// omit it.
 const emails = { boss: ['boss@example.org', true], texan: ['texan@example.org', 'true'], stranger: ['boss@example.org', false], mute: ['boss@example.org'] };
 
 const key = () => ({ ...generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'jwk' }), use: 'sig', alg: 'RS256' });
-const open = ({ kty, n, e, kid, use, alg }) => ({ kty, n, e, kid, use, alg });
+const publicPart = ({ kty, n, e, kid, use, alg }) => ({ kty, n, e, kid, use, alg });
 
 const identity = options.certificate && { cert: readFileSync(options.certificate), key: readFileSync(options.key) };
 const server = identity ? createSecureServer(identity) : createServer();
@@ -45,14 +47,14 @@ const provider = new Provider(`${identity ? 'https' : 'http'}://127.0.0.1:${port
     }),
 });
 
-const answer = provider.callback();
-const published = options.other_keys ? { ...open(key()), kid: signing.kid } : open(signing);
+const handle = provider.callback();
+const published = options.other_keys ? { ...publicPart(key()), kid: signing.kid } : publicPart(signing);
 server.on('request', (request, response) => {
     if (request.url === '/jwks' && options.other_keys) {
         response.setHeader('content-type', 'application/json');
         response.end(JSON.stringify({ keys: [published] }));
         return;
     }
-    answer(request, response);
+    handle(request, response);
 });
 process.stdout.write(`${port}\n`);

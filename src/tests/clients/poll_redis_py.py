@@ -1,6 +1,6 @@
-"""Tries to take a lock with redis-py until it is ended: each try that fails touches the key.
+"""Tries to acquire a lock with redis-py until the process is stopped. Each failed attempt reads the key.
 
-Arguments: the server's port, the lock, the pause between two tries in seconds.
+Arguments: port of the server, lock, seconds between two attempts.
 """
 
 import sys

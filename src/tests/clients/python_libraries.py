@@ -1,4 +1,4 @@
-"""Takes locks with libraries around redis-py, prints each name and token, and leaves them there. Argument: the server's port."""
+"""Acquires locks with libraries based on redis-py and prints their keys and tokens. Argument: port of the server."""
 
 import logging
 import sys
@@ -13,23 +13,23 @@ from huey import RedisExpireHuey, RedisHuey
 from pottery import Redlock
 from redbeat.schedulers import RedBeatScheduler, acquire_distributed_beat_lock
 
-logging.disable()  # RQ logs to where the names are printed
+logging.disable()  # RQ logs to standard output, which the test reads
 port = int(sys.argv[1])
 url = f"redis://127.0.0.1:{port}/0"
 client = redis.Redis(port=port)
 
 
-def show(name):
-    print(name, client.get(name).hex())
+def print_lock(key):
+    print(key, client.get(key).hex())
 
 
 lock = redis_lock.Lock(client, "prl", expire=60)
 assert lock.acquire(blocking=False)
-show("lock:prl")
+print_lock("lock:prl")
 
 printer = Redlock(key="printer", masters={client}, auto_release_time=60)
 assert printer.acquire()
-show("redlock:printer")
+print_lock("redlock:printer")
 
 settings.configure(
     CACHES={
@@ -39,7 +39,7 @@ settings.configure(
 from django.core.cache import cache  # noqa: E402 - after the settings
 
 assert cache.lock("dlock", timeout=60).acquire(blocking=False)
-show(":1:dlock")
+print_lock(":1:dlock")
 
 app = Celery("tasks", broker=url)
 app.conf.redbeat_redis_url = url
@@ -53,15 +53,15 @@ class Beat:
 beat = Beat()
 beat.scheduler = scheduler
 acquire_distributed_beat_lock(sender=beat)
-show("redbeat::lock")
+print_lock("redbeat::lock")
 
 assert redlock.Redlock([client]).lock("lock:payouts", 60_000)
-show("lock:payouts")
+print_lock("lock:payouts")
 
 assert rq.scheduler.RQScheduler(["default"], connection=client).acquire_locks()
-show("rq:scheduler-lock:default")
+print_lock("rq:scheduler-lock:default")
 
 RedisHuey("app", connection_pool=client.connection_pool).lock_task("nightly").__enter__()
 print("huey.results.app", b"app.lock.nightly".hex())
 RedisExpireHuey("eu", connection_pool=client.connection_pool).lock_task("nightly").__enter__()
-show("huey.r.eu.eu.lock.nightly")
+print_lock("huey.r.eu.eu.lock.nightly")

@@ -1,4 +1,4 @@
-"""Waits for a lock with python-redis-lock, and says when it waits and when it has it. Arguments: the server's port, the name."""
+"""Waits for a lock with python-redis-lock and prints when it waits and when it holds the lock. Arguments: port of the server, lock."""
 
 import sys
 

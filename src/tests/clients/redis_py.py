@@ -1,4 +1,4 @@
-"""Takes locks with redis-py, prints each name and token, and leaves them there. Argument: the server's port."""
+"""Acquires locks with redis-py and prints their names and tokens. Argument: port of the server."""
 
 import asyncio
 import sys
@@ -14,11 +14,11 @@ for name, timeout in (("orders:42", 30), ("nightly", None)):
     print(name, lock.local.token.decode())
 
 
-async def take():
+async def acquire_async():
     async with redis.asyncio.Redis(port=port) as client:
         lock = client.lock("orders:async", timeout=30)
         assert await lock.acquire(blocking=False)
         print("orders:async", lock.local.token.decode())
 
 
-asyncio.run(take())
+asyncio.run(acquire_async())

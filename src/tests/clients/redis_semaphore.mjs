@@ -1,5 +1,5 @@
-// Takes a mutex, a permit and two permits at once with redis-semaphore, prints each name and identifier, and leaves them there.
-// Argument: the server's port.
+// Acquires a mutex, one permit and two permits at once with redis-semaphore, and prints their keys
+// and identifiers. Argument: port of the server.
 import { createRequire } from "node:module";
 
 const require = createRequire(import.meta.url);

@@ -1,7 +1,7 @@
-"""Receives webhooks as somebody would who had only their specification: the library checks each signature.
+"""A webhook receiver that verifies signatures with the library of the Standard Webhooks specification.
 
-webhook_receiver.py SECRET STATUSES [CERTIFICATE KEY]: answers with these statuses (with commas between them), the last one again
-and again. Prints its port, then one JSON document for each request.
+webhook_receiver.py SECRET STATUSES [CERTIFICATE KEY]: responds with the statuses (separated by commas) in turn and
+repeats the last one. Prints its port, then one JSON document for each request.
 """
 
 import http.server
@@ -24,9 +24,9 @@ class Receiver(http.server.BaseHTTPRequestHandler):
         except WebhookVerificationError:
             event, verified = None, False
         status = statuses.pop(0) if len(statuses) > 1 else statuses[0]
-        said = {"verified": verified, "event": event, "status": status, "path": self.path, "headers": headers}
-        # Said before it is answered: whoever waits for the answer finds it said.
-        print(json.dumps(said), flush=True)
+        record = {"verified": verified, "event": event, "status": status, "path": self.path, "headers": headers}
+        # Printed before the response is sent, so that a test that has seen the response finds the record.
+        print(json.dumps(record), flush=True)
         self.send_response(status)
         if status in (301, 302, 307, 308):
             self.send_header("location", "/elsewhere")

@@ -1,12 +1,12 @@
-//! Two consoles in front of the same nodes with one PostgreSQL: whoever is let in by one is let in by the other, and nothing is done
-//! twice.
+//! Two consoles with the same nodes and one PostgreSQL database share sessions, rate limits and
+//! idempotency records.
 
+mod idempotency;
 mod outages;
-mod repeats;
 mod sessions;
 mod sign_ins;
 
-use lockkeeper::domain::Rights;
+use lockkeeper::domain::RoleGrant;
 use lockkeeper::domain::role::Role;
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::access::UserConfig;
@@ -14,65 +14,63 @@ use lockkeeper::server::config::{AccessConfig, Config, StorageConfig};
 use lockkeeper::server::storage::Storage;
 use sqlx::Row as _;
 
-use crate::access::{token, user};
-use crate::api::group;
-use crate::support::console::{Answer, Person, TestConsole};
+use crate::access::{api_token, user_config};
+use crate::api::group_config;
+use crate::support::console::{ApiClient, ApiResponse, TestConsole};
 use crate::support::postgres::Postgres;
 use crate::support::redis_nodes::RedisNodes;
 
-/// Two consoles, and what they share.
-pub struct Pair {
-    /// The nodes of the group `orders`: they end with it.
+/// Consoles with the same nodes, database and configuration.
+pub struct ConsoleDeployment {
+    /// The nodes of the group `orders`, stopped on drop.
     _nodes: RedisNodes,
-    /// What they share.
     pub postgres: Postgres,
-    /// The consoles.
     pub consoles: Vec<TestConsole>,
-    /// The token of a script that may do everything.
-    pub token: String,
-    /// What each is started with.
+    /// The `authorization` header of an API token with the role admin.
+    pub authorization: String,
+    /// The configuration of every console.
     pub config: Config,
 }
 
-impl Pair {
-    /// Alice and Bob may do everything, and so may a script.
+impl ConsoleDeployment {
+    /// Starts two consoles with the admins `alice` and `bob`.
     pub async fn start() -> Self {
         Self::start_with(|_| {}).await
     }
 
-    /// The same, with something changed in the configuration of both.
+    /// Starts two consoles with a changed configuration.
     pub async fn start_with(change: impl FnOnce(&mut Config)) -> Self {
         let (nodes, postgres) = tokio::join!(RedisNodes::start(3), Postgres::start());
-        let (secret, script) = token("script", Rights::everywhere(Role::Admin));
+        let (secret, script) = api_token("script", RoleGrant::unrestricted(Role::Admin));
         let mut config = Config {
             storage: StorageConfig::postgres(postgres.url()),
             access: AccessConfig {
-                users: ["alice", "bob"].map(everything).to_vec(),
+                users: ["alice", "bob"].map(admin).to_vec(),
                 tokens: vec![script],
                 ..AccessConfig::default()
             },
-            ..Config::of(vec![group("orders", &nodes)])
+            ..Config::with_groups(vec![group_config("orders", &nodes)])
         };
         change(&mut config);
-        let mut pair = Self {
+        let mut deployment = Self {
             _nodes: nodes,
             postgres,
             consoles: Vec::new(),
-            token: format!("Bearer {secret}"),
+            authorization: format!("Bearer {secret}"),
             config,
         };
-        pair.start_another().await;
-        pair.start_another().await;
-        pair
+        deployment.start_another().await;
+        deployment.start_another().await;
+        deployment
     }
 
     /// Starts one more console.
     pub async fn start_another(&mut self) {
-        let console = TestConsole::start_as(self.config.clone(), Clock::real()).await;
+        let console = TestConsole::start_with_config(self.config.clone(), Clock::system()).await;
         self.consoles.push(console);
     }
 
-    /// Stops all of them and starts another.
+    /// Stops all consoles and starts a new one.
     pub async fn restart(&mut self) {
         for console in std::mem::take(&mut self.consoles) {
             console.stop().await;
@@ -80,19 +78,19 @@ impl Pair {
         self.start_another().await;
     }
 
-    /// Somebody who talks to one of them.
-    pub fn person(&self, n: usize) -> Person {
-        self.consoles[n].person()
+    /// A client of the console with this index.
+    pub fn api(&self, n: usize) -> ApiClient {
+        self.consoles[n].api()
     }
 
-    /// Posts JSON with the script's token.
-    pub async fn post(&self, n: usize, path: &str, key: Option<&str>, body: &str) -> Answer {
+    /// Posts JSON to a console with the API token and an optional idempotency key.
+    pub async fn post(&self, n: usize, path: &str, key: Option<&str>, body: &str) -> ApiResponse {
         let mut headers = vec![
             ("content-type", "application/json"),
-            ("authorization", self.token.as_str()),
+            ("authorization", self.authorization.as_str()),
         ];
         headers.extend(key.map(|key| ("idempotency-key", key)));
-        self.person(n).send("POST", path, &headers, body).await
+        self.api(n).send("POST", path, &headers, body).await
     }
 
     /// Every row of a table, as text.
@@ -112,7 +110,7 @@ impl Pair {
     }
 }
 
-/// Somebody who may do everything.
-pub fn everything(name: &str) -> UserConfig {
-    user(name, Rights::everywhere(Role::Admin))
+/// A user with the role admin.
+pub fn admin(name: &str) -> UserConfig {
+    user_config(name, RoleGrant::unrestricted(Role::Admin))
 }

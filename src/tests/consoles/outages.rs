@@ -1,87 +1,107 @@
-//! PostgreSQL is gone: watching goes on, nobody signs in or acts unseen, and all of it comes back by itself. And one console is gone:
-//! the other goes on.
+//! Outages: without PostgreSQL locks are still listed and operations are rejected until it
+//! recovers. Without one console the other continues.
 
-use super::Pair;
-use super::repeats::{BODY, KEY};
-use crate::access::{FORM, PASSWORD, get_with, location, sign_in, try_to_sign_in};
+use super::ConsoleDeployment;
+use super::idempotency::{BODY, KEY};
+use crate::access::{FORM_HEADERS, PASSWORD, get_with_cookie, location, sign_in, try_to_sign_in};
 use crate::api::lock_path;
-use crate::idempotency::lasting;
-use crate::support::eventually_is;
+use crate::idempotency::stable_fields;
+use crate::support::wait_until;
 
 #[tokio::test]
-async fn without_it_people_watch_and_nobody_signs_in_or_acts_unconfirmed() {
-    let mut pair = Pair::start().await;
-    let (one, other) = (pair.person(0), pair.person(1));
-    let (alice, bob) = (sign_in(&one, "alice").await, sign_in(&one, "bob").await);
-    let mut stream = one.watch_with("", &[("cookie", &alice)]).await;
-    stream.until(|told| told.event == "snapshot").await;
+async fn without_the_database_locks_are_listed_and_sign_ins_and_operations_are_rejected() {
+    let mut deployment = ConsoleDeployment::start().await;
+    let (first, second) = (deployment.api(0), deployment.api(1));
+    let (alice, bob) = (sign_in(&first, "alice").await, sign_in(&first, "bob").await);
+    let mut stream = first
+        .subscribe_with_headers("", &[("cookie", &alice)])
+        .await;
+    stream.wait_for(|event| event.event == "snapshot").await;
     let path = lock_path("orders", b"lock:k", "/acquire");
-    let first = pair.post(0, &path, Some(KEY), BODY).await;
-    assert_eq!(first.status, 201, "{first:?}");
-    pair.postgres.kill().await;
+    let acquired = deployment.post(0, &path, Some(KEY), BODY).await;
+    assert_eq!(acquired.status, 201, "{acquired:?}");
+    deployment.postgres.kill().await;
 
-    // The stream and the pages go on where the session was seen.
+    // The stream and the API continue on the console that has the session in its cache.
     for _ in 0..3 {
-        stream.until(|told| told.event == "ping").await;
+        stream.wait_for(|event| event.event == "ping").await;
     }
-    assert_eq!(get_with(&one, "/api/v1/groups", &alice).await.status, 200);
+    assert_eq!(
+        get_with_cookie(&first, "/api/v1/groups", &alice)
+            .await
+            .status,
+        200
+    );
     let headers = [
         ("cookie", alice.as_str()),
         ("content-type", "application/json"),
     ];
     let acquire = async |lock: &[u8]| {
         let path = lock_path("orders", lock, "/acquire");
-        one.send("POST", &path, &headers, r#"{"ttl_ms": 60000}"#)
+        first
+            .send("POST", &path, &headers, r#"{"ttl_ms": 60000}"#)
             .await
     };
-    let refused = acquire(b"lock:a").await;
+    let rejected = acquire(b"lock:a").await;
     assert_eq!(
-        (refused.status, refused.code().as_str()),
+        (rejected.status, rejected.problem_code().as_str()),
         (503, "storage-unavailable")
     );
-    // Where it was never seen, nothing can be said of it.
-    let elsewhere = get_with(&other, "/api/v1/groups", &alice).await;
-    assert_eq!(elsewhere.code(), "storage-unavailable");
-    let answer = try_to_sign_in(&one, "alice", PASSWORD).await;
-    assert!(location(&answer).contains("why=storage"), "{answer:?}");
-    let page = one.get("/sign-in?why=storage").await;
+    // The other console has never read the session and cannot verify it.
+    let not_cached = get_with_cookie(&second, "/api/v1/groups", &alice).await;
+    assert_eq!(not_cached.problem_code(), "storage-unavailable");
+    let response = try_to_sign_in(&first, "alice", PASSWORD).await;
+    assert!(location(&response).contains("why=storage"), "{response:?}");
+    let page = first.get("/sign-in?why=storage").await;
     assert!(
-        page.text.contains("the database of the console"),
+        page.text.contains("the console's database"),
         "{}",
         page.text
     );
-    // An acquire that the other console may have done is not done again, and the one that did it knows the answer.
-    let again = pair.post(1, &path, Some(KEY), BODY).await;
-    assert_eq!(again.status, 503, "{again:?}");
-    // Who signs out now is out here at once, and everywhere when it is back.
-    let out = [FORM[0], ("cookie", bob.as_str())];
-    one.send("POST", "/sign-out", &out, "").await;
-    assert_ne!(get_with(&one, "/api/v1/groups", &bob).await.status, 200);
+    // The second console cannot know whether the first executed this acquire, so it rejects the
+    // repeat.
+    let repeated = deployment.post(1, &path, Some(KEY), BODY).await;
+    assert_eq!(repeated.status, 503, "{repeated:?}");
+    // A sign-out applies to this console at once, and to the other when the database is up again.
+    let headers = [FORM_HEADERS[0], ("cookie", bob.as_str())];
+    first.send("POST", "/sign-out", &headers, "").await;
+    assert_ne!(
+        get_with_cookie(&first, "/api/v1/groups", &bob).await.status,
+        200
+    );
 
-    pair.postgres.restart().await;
-    eventually_is("alice acts again", async || {
+    deployment.postgres.restart().await;
+    wait_until("alice can acquire again", async || {
         acquire(b"lock:b").await.status == 201
     })
     .await;
-    eventually_is("bob is out everywhere", async || {
-        get_with(&one, "/api/v1/groups", &bob).await.status == 401
-            && get_with(&other, "/api/v1/groups", &bob).await.status == 401
+    wait_until("bob is signed out on both consoles", async || {
+        get_with_cookie(&first, "/api/v1/groups", &bob).await.status == 401
+            && get_with_cookie(&second, "/api/v1/groups", &bob)
+                .await
+                .status
+                == 401
     })
     .await;
-    assert_eq!(get_with(&other, "/api/v1/groups", &alice).await.status, 200);
-    eventually_is("the first answer is found again", async || {
-        let answer = pair.post(1, &path, Some(KEY), BODY).await;
-        answer.status == 201 && lasting(&answer) == lasting(&first)
+    assert_eq!(
+        get_with_cookie(&second, "/api/v1/groups", &alice)
+            .await
+            .status,
+        200
+    );
+    wait_until("the first response is replayed", async || {
+        let response = deployment.post(1, &path, Some(KEY), BODY).await;
+        response.status == 201 && stable_fields(&response) == stable_fields(&acquired)
     })
     .await;
-    stream.until(|told| told.event == "ping").await;
+    stream.wait_for(|event| event.event == "ping").await;
 }
 
 #[tokio::test]
-async fn one_console_ends_and_the_other_goes_on() {
-    let mut pair = Pair::start().await;
-    let cookie = sign_in(&pair.person(0), "alice").await;
-    pair.consoles.remove(0).stop().await;
-    let answer = get_with(&pair.person(0), "/api/v1/groups", &cookie).await;
-    assert_eq!(answer.status, 200, "{answer:?}");
+async fn when_one_console_stops_the_other_continues() {
+    let mut deployment = ConsoleDeployment::start().await;
+    let cookie = sign_in(&deployment.api(0), "alice").await;
+    deployment.consoles.remove(0).stop().await;
+    let response = get_with_cookie(&deployment.api(0), "/api/v1/groups", &cookie).await;
+    assert_eq!(response.status, 200, "{response:?}");
 }

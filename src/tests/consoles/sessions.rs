@@ -1,86 +1,100 @@
-//! Who is signed in on one console is on the other, until they sign out on either.
+//! A session is valid on both consoles until the user signs out on either.
 
 use std::time::Duration;
 
 use lockkeeper::server::config::access::SessionsConfig;
 
-use super::{Pair, everything};
-use crate::access::{FORM, get_with, sign_in};
+use super::{ConsoleDeployment, admin};
+use crate::access::{FORM_HEADERS, get_with_cookie, sign_in};
 use crate::api::lock_path;
-use crate::support::console::Person;
-use crate::support::eventually_is;
+use crate::support::console::ApiClient;
+use crate::support::wait_until;
 
-async fn is_in(person: &Person, cookie: &str) -> bool {
-    get_with(person, "/api/v1/groups", cookie).await.status == 200
+async fn accepts_session(api: &ApiClient, cookie: &str) -> bool {
+    get_with_cookie(api, "/api/v1/groups", cookie).await.status == 200
 }
 
 #[tokio::test]
-async fn signed_in_on_one_console_acting_on_the_other_and_signed_out_on_both() {
-    let mut pair = Pair::start().await;
-    let (one, other) = (pair.person(0), pair.person(1));
+async fn a_session_is_valid_on_both_consoles_until_the_user_signs_out_on_one() {
+    let mut deployment = ConsoleDeployment::start().await;
+    let (first, second) = (deployment.api(0), deployment.api(1));
     let cookies = [
-        sign_in(&one, "alice").await,
-        sign_in(&other, "alice").await,
-        sign_in(&other, "bob").await,
-        sign_in(&other, "alice").await,
+        sign_in(&first, "alice").await,
+        sign_in(&second, "alice").await,
+        sign_in(&second, "bob").await,
+        sign_in(&second, "alice").await,
     ];
     let headers = [
         ("cookie", cookies[0].as_str()),
         ("content-type", "application/json"),
     ];
-    for (n, person) in [&one, &other].into_iter().enumerate() {
+    for (n, api) in [&first, &second].into_iter().enumerate() {
         let path = lock_path("orders", format!("lock:{n}").as_bytes(), "/acquire");
-        let answer = person.send("POST", &path, &headers, r#"{"ttl_ms": 60000}"#);
-        assert_eq!(answer.await.status, 201);
+        let response = api.send("POST", &path, &headers, r#"{"ttl_ms": 60000}"#);
+        assert_eq!(response.await.status, 201);
     }
 
-    // A stream on the other console ends with its session, and with no other.
-    let mut stream = other.watch_with("", &[("cookie", &cookies[0])]).await;
-    stream.until(|told| told.event == "snapshot").await;
-    let headers = [FORM[0], ("cookie", cookies[0].as_str())];
-    one.send("POST", "/sign-out", &headers, "").await;
-    while stream.next().await.is_some() {}
-    for person in [&one, &other] {
-        assert!(!is_in(person, &cookies[0]).await && is_in(person, &cookies[1]).await);
-    }
-    let headers = [FORM[0], ("cookie", cookies[1].as_str())];
-    one.send("POST", "/sign-out", &headers, "everywhere=yes")
+    // A stream on the second console ends when its session ends on the first.
+    let mut stream = second
+        .subscribe_with_headers("", &[("cookie", &cookies[0])])
         .await;
-    for person in [&one, &other] {
-        assert!(!is_in(person, &cookies[1]).await && !is_in(person, &cookies[3]).await);
-        assert!(is_in(person, &cookies[2]).await);
+    stream.wait_for(|event| event.event == "snapshot").await;
+    let headers = [FORM_HEADERS[0], ("cookie", cookies[0].as_str())];
+    first.send("POST", "/sign-out", &headers, "").await;
+    while stream.next().await.is_some() {}
+    for api in [&first, &second] {
+        assert!(
+            !accepts_session(api, &cookies[0]).await && accepts_session(api, &cookies[1]).await
+        );
+    }
+    let headers = [FORM_HEADERS[0], ("cookie", cookies[1].as_str())];
+    first
+        .send("POST", "/sign-out", &headers, "everywhere=yes")
+        .await;
+    for api in [&first, &second] {
+        assert!(
+            !accepts_session(api, &cookies[1]).await && !accepts_session(api, &cookies[3]).await
+        );
+        assert!(accepts_session(api, &cookies[2]).await);
     }
 
-    // A session survives every restart, and is kept as a digest.
-    pair.restart().await;
-    let later = pair.person(0);
-    assert!(is_in(&later, &cookies[2]).await);
-    let rows = pair.rows("session").await;
+    // A session survives a restart of all consoles. The database has only a digest of the cookie.
+    deployment.restart().await;
+    let restarted = deployment.api(0);
+    assert!(accepts_session(&restarted, &cookies[2]).await);
+    let rows = deployment.rows("session").await;
     let secret = cookies[2].split_once('=').unwrap().1;
     assert!(rows.len() == 1 && rows[0].contains("bob"), "{rows:?}");
     assert!(!rows[0].contains(secret));
 
-    // The same password with another salt: nobody can tell that it is the same.
-    pair.config.access.users[1] = everything("bob");
-    pair.restart().await;
-    let later = pair.person(0);
-    assert!(!is_in(&later, &cookies[2]).await);
-    assert!(is_in(&later, &sign_in(&later, "bob").await).await);
+    // A new hash ends the session, also if it is of the same password with another salt: the
+    // console cannot tell the difference.
+    deployment.config.access.users[1] = admin("bob");
+    deployment.restart().await;
+    let restarted = deployment.api(0);
+    assert!(!accepts_session(&restarted, &cookies[2]).await);
+    let new_cookie = sign_in(&restarted, "bob").await;
+    assert!(accepts_session(&restarted, &new_cookie).await);
 }
 
 #[tokio::test]
-async fn a_session_ends_when_it_is_idle_and_watching_on_another_console_does_not_keep_it() {
-    let pair = Pair::start_with(|config| {
+async fn a_session_ends_after_the_idle_timeout_despite_a_stream_on_the_other_console() {
+    let deployment = ConsoleDeployment::start_with(|config| {
         config.access.sessions = SessionsConfig {
-            idle: Duration::from_secs(3),
-            longest: Duration::from_secs(60),
+            idle_timeout: Duration::from_secs(3),
+            max_age: Duration::from_secs(60),
         };
     })
     .await;
-    let (one, other) = (pair.person(0), pair.person(1));
-    let cookie = sign_in(&one, "alice").await;
-    let mut stream = other.watch_with("", &[("cookie", &cookie)]).await;
-    // It is looked up all the while, and ends all the same.
+    let (first, second) = (deployment.api(0), deployment.api(1));
+    let cookie = sign_in(&first, "alice").await;
+    let mut stream = second
+        .subscribe_with_headers("", &[("cookie", &cookie)])
+        .await;
+    // The stream revalidates its session regularly, which does not count as activity.
     while stream.next().await.is_some() {}
-    eventually_is("the session ends", async || !is_in(&one, &cookie).await).await;
+    wait_until("the session ends", async || {
+        !accepts_session(&first, &cookie).await
+    })
+    .await;
 }

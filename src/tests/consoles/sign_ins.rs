@@ -1,44 +1,44 @@
-//! Failed attempts to sign in are counted for both consoles together.
+//! Both consoles share the rate limit of failed sign-ins.
 
-use super::Pair;
+use super::ConsoleDeployment;
 use crate::access::{PASSWORD, location, try_to_sign_in};
 
 #[tokio::test]
-async fn back_off_is_counted_together_and_a_success_is_held_against_nobody() {
-    let pair = Pair::start().await;
-    let people = [pair.person(0), pair.person(1)];
-    // Six are free on a console alone: counted by each, a dozen would be.
+async fn consoles_share_the_back_off_and_successful_sign_ins_do_not_count() {
+    let deployment = ConsoleDeployment::start().await;
+    let apis = [deployment.api(0), deployment.api(1)];
+    // Six attempts are free. If each console counted by itself, twelve would be.
     let mut guesses = 0;
     loop {
-        let answer = try_to_sign_in(&people[guesses % 2], "alice", "a guess").await;
-        if location(&answer).contains("why=later") {
+        let response = try_to_sign_in(&apis[guesses % 2], "alice", "a guess").await;
+        if location(&response).contains("why=later") {
             break;
         }
-        assert!(location(&answer).contains("why=wrong"), "{answer:?}");
+        assert!(location(&response).contains("why=wrong"), "{response:?}");
         guesses += 1;
-        assert!(guesses < 12, "they are counted apart");
+        assert!(guesses < 12, "each console counts by itself");
     }
     assert!(guesses >= 6, "{guesses}");
     for n in 0..10 {
-        let answer = try_to_sign_in(&people[n % 2], "bob", PASSWORD).await;
-        assert_eq!(location(&answer), "/nodes");
+        let response = try_to_sign_in(&apis[n % 2], "bob", PASSWORD).await;
+        assert_eq!(location(&response), "/nodes");
     }
-    // Whoever reads the database learns no name that was typed.
-    let rows = pair.rows("sign_in_attempt").await;
+    // The database does not contain the user names of failed attempts.
+    let rows = deployment.rows("sign_in_attempt").await;
     assert!(!rows.is_empty() && rows.iter().all(|row| !row.contains("alice")));
 }
 
 #[tokio::test]
-async fn many_guesses_at_once_are_no_way_around_it() {
-    let pair = Pair::start().await;
+async fn concurrent_attempts_do_not_bypass_the_back_off() {
+    let deployment = ConsoleDeployment::start().await;
     let guesses = (0..20).map(|n| {
-        let person = pair.person(n % 2);
+        let api = deployment.api(n % 2);
         async move {
-            let answer = try_to_sign_in(&person, "alice", "a guess").await;
-            location(&answer).contains("why=wrong")
+            let response = try_to_sign_in(&api, "alice", "a guess").await;
+            location(&response).contains("why=wrong")
         }
     });
-    let looked_at = futures::future::join_all(guesses).await;
-    let looked_at = looked_at.into_iter().filter(|is_wrong| *is_wrong).count();
-    assert!((1..=8).contains(&looked_at), "{looked_at}");
+    let results = futures::future::join_all(guesses).await;
+    let verified = results.into_iter().filter(|is_wrong| *is_wrong).count();
+    assert!((1..=8).contains(&verified), "{verified}");
 }

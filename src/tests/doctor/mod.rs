@@ -1,82 +1,86 @@
-//! The doctor on real servers that are set up wrong on purpose: each finding is reached, and is gone after its own fix.
+//! The doctor on misconfigured servers: each finding is reported, and cleared by its own fix.
 
 mod independence;
 mod locks;
+mod node_failures;
 mod permissions;
 mod sentinels;
 mod settings;
-mod troubles;
 
 use std::collections::BTreeMap;
 
+use lockkeeper::domain::finding::FindingKind;
 use lockkeeper::server::config::GroupConfig;
 use serde_json::Value;
+use strum::VariantNames as _;
 
-use crate::support::console::{Person, TestConsole};
-use crate::support::eventually;
+use crate::support::console::{ApiClient, TestConsole};
 use crate::support::redis_nodes::RedisNode;
+use crate::support::wait_for;
 
-/// A console whose doctor is asked.
-struct Visit {
-    person: Person,
+/// A console whose findings are read.
+struct DoctorConsole {
+    api: ApiClient,
     _console: TestConsole,
 }
 
-/// What was found, by its code.
-type Found = BTreeMap<String, Value>;
+/// Findings by code.
+type Findings = BTreeMap<String, Value>;
 
-impl Visit {
-    /// A console on these groups.
-    async fn to(groups: Vec<GroupConfig>) -> Self {
-        let console = TestConsole::start(groups).await;
-        Self::on(console)
+impl DoctorConsole {
+    async fn start(groups: Vec<GroupConfig>) -> Self {
+        Self::new(TestConsole::start(groups).await)
     }
 
-    fn on(console: TestConsole) -> Self {
+    fn new(console: TestConsole) -> Self {
         Self {
-            person: console.person(),
+            api: console.api(),
             _console: console,
         }
     }
 
-    /// What the doctor says of a group.
-    async fn checkup(&self, group: &str) -> Value {
+    /// Returns the doctor's report of a group.
+    async fn report(&self, group: &str) -> Value {
         let path = format!("/api/v1/groups/{group}/findings");
-        let answer = self.person.get(&path).await;
-        assert_eq!(answer.status, 200, "{}", answer.text);
-        answer.json()
+        let response = self.api.get(&path).await;
+        assert_eq!(response.status, 200, "{}", response.text);
+        response.json()
     }
 
-    /// Waits until the group's findings are as wanted.
-    async fn finds(&self, group: &str, what: &str, wanted: impl Fn(&Found) -> bool) -> Found {
-        eventually(what, async || {
-            let found = found(&self.checkup(group).await);
-            wanted(&found).then_some(found)
+    /// Waits until the findings of the group meet the condition.
+    async fn wait_for_findings(
+        &self,
+        group: &str,
+        description: &str,
+        condition: impl Fn(&Findings) -> bool,
+    ) -> Findings {
+        wait_for(description, async || {
+            let findings = findings_by_code(&self.report(group).await);
+            condition(&findings).then_some(findings)
         })
         .await
     }
 
-    /// Waits until all of these are found.
-    async fn finds_all(&self, group: &str, codes: &[&str]) -> Found {
-        let what = format!("found in {group}: {codes:?}");
-        let all = |found: &Found| codes.iter().all(|code| found.contains_key(*code));
-        self.finds(group, &what, all).await
+    /// Waits until the group has all of these findings.
+    async fn wait_until_found(&self, group: &str, codes: &[&str]) -> Findings {
+        let description = format!("found in {group}: {codes:?}");
+        let has_all = |findings: &Findings| codes.iter().all(|code| findings.contains_key(*code));
+        self.wait_for_findings(group, &description, has_all).await
     }
 
-    /// Waits until none of these is found.
-    async fn finds_none(&self, group: &str, codes: &[&str]) -> Found {
-        let what = format!("not found in {group}: {codes:?}");
-        let none = |found: &Found| codes.iter().all(|code| !found.contains_key(*code));
-        self.finds(group, &what, none).await
+    /// Waits until the group has none of these findings.
+    async fn wait_until_not_found(&self, group: &str, codes: &[&str]) -> Findings {
+        let description = format!("not found in {group}: {codes:?}");
+        let has_none = |findings: &Findings| codes.iter().all(|code| !findings.contains_key(*code));
+        self.wait_for_findings(group, &description, has_none).await
     }
 }
 
-fn found(checkup: &Value) -> Found {
-    let findings = checkup["findings"].as_array().unwrap();
+fn findings_by_code(report: &Value) -> Findings {
+    let findings = report["findings"].as_array().unwrap();
     let by_code = |finding: &Value| {
-        let words = ["what", "why", "fix"];
-        for word in words {
-            assert!(!finding[word].as_str().unwrap().is_empty(), "{finding}");
+        for field in ["summary", "impact", "fix"] {
+            assert!(!finding[field].as_str().unwrap().is_empty(), "{finding}");
         }
         (
             finding["code"].as_str().unwrap().to_owned(),
@@ -92,48 +96,41 @@ fn nodes_of(finding: &Value) -> Vec<&str> {
     nodes.iter().map(|node| node.as_str().unwrap()).collect()
 }
 
-/// Types a line as an operator would into `redis-cli`.
-async fn type_in(node: &RedisNode, line: &str) -> redis::RedisResult<redis::Value> {
-    let mut words = Vec::new();
+/// Runs a line in the syntax of `redis-cli`, with double-quoted arguments.
+async fn run_line(node: &RedisNode, line: &str) -> redis::RedisResult<redis::Value> {
+    let mut arguments = Vec::new();
     for (n, part) in line.split('"').enumerate() {
         if n % 2 == 1 {
-            words.push(part);
+            arguments.push(part);
         } else {
-            words.extend(part.split_whitespace());
+            arguments.extend(part.split_whitespace());
         }
     }
-    let mut command = redis::cmd(words[0]);
-    for word in &words[1..] {
-        command.arg(*word);
+    let mut command = redis::cmd(arguments[0]);
+    for argument in &arguments[1..] {
+        command.arg(*argument);
     }
     command.query_async(&mut node.client().await).await
 }
 
-/// Types several lines that all have to work.
-async fn type_all(node: &RedisNode, lines: &[&str]) {
+/// Runs lines that must all succeed.
+async fn run_lines(node: &RedisNode, lines: &[&str]) {
     for line in lines {
-        type_in(node, line)
+        run_line(node, line)
             .await
-            .unwrap_or_else(|why| panic!("{line}: {why}"));
+            .unwrap_or_else(|error| panic!("{line}: {error}"));
     }
 }
 
 #[test]
-fn every_finding_is_in_the_list_for_people() {
-    let list = include_str!("../../../.github/doctor.md");
-    let listed: Vec<&str> = list
+fn every_finding_is_listed_in_the_documentation() {
+    let page = include_str!("../../../docs/doctor.md");
+    let mut documented: Vec<&str> = page
         .lines()
         .filter_map(|line| line.strip_prefix("| `")?.split('`').next())
         .collect();
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/server/doctor");
-    let mut told = Vec::new();
-    for file in std::fs::read_dir(folder).unwrap() {
-        let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
-        let codes = text.split("code: \"").skip(1);
-        told.extend(codes.filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())));
-    }
-    told.sort();
-    let mut sorted = listed.clone();
-    sorted.sort_unstable();
-    assert_eq!(told, sorted);
+    let mut codes = FindingKind::VARIANTS.to_vec();
+    codes.sort_unstable();
+    documented.sort_unstable();
+    assert_eq!(codes, documented);
 }

@@ -1,44 +1,48 @@
-//! Users that may not do what watching and locking take.
+//! Findings about missing ACL permissions.
 
 use serde_json::Value;
 
-use super::{Visit, type_all, type_in};
-use crate::support::eventually;
+use super::{DoctorConsole, run_line, run_lines};
 use crate::support::redis_nodes::{PERSISTENT, RedisNode, url};
+use crate::support::wait_for;
 use lockkeeper::server::config::GroupConfig;
 
 fn commands(finding: &Value) -> Vec<&str> {
-    let lines = finding["commands"].as_array().unwrap();
-    lines.iter().map(|line| line.as_str().unwrap()).collect()
+    let commands = finding["commands"].as_array().unwrap();
+    commands
+        .iter()
+        .map(|command| command.as_str().unwrap())
+        .collect()
 }
 
-/// A server with a user `keeper` that may do everything but this, and the group as that user sees it.
-async fn without(forbidden: &str) -> (RedisNode, GroupConfig) {
+/// Starts a server with a user `keeper` that has all permissions except these. Returns the server
+/// and a group that connects as that user.
+async fn node_without(denied: &str) -> (RedisNode, GroupConfig) {
     let node = RedisNode::start_with(&PERSISTENT).await;
-    let user = format!("ACL SETUSER keeper on >pw ~* &* +@all {forbidden}");
-    type_all(&node, &[&user]).await;
-    let address = format!("redis://keeper:pw@127.0.0.1:{}", node.port());
-    let group = GroupConfig::new("orders", [url(&address)]);
+    let user = format!("ACL SETUSER keeper on >pw ~* &* +@all {denied}");
+    run_lines(&node, &[&user]).await;
+    let node_url = format!("redis://keeper:pw@127.0.0.1:{}", node.port());
+    let group = GroupConfig::new("orders", [url(&node_url)]);
     (node, group)
 }
 
 #[tokio::test]
-async fn every_missing_permission_is_found_until_its_line_is_typed() {
-    let (node, group) = without("-client|tracking -object -set -pexpire").await;
-    let visit = Visit::to(vec![group]).await;
+async fn every_missing_permission_is_found_until_its_command_is_run() {
+    let (node, group) = node_without("-client|tracking -object -set -pexpire").await;
+    let console = DoctorConsole::start(vec![group]).await;
     let codes = [
-        "may-not-watch",
-        "may-not-measure",
-        "may-not-act",
-        "changes-not-told",
+        "missing-watch-permission",
+        "missing-optional-permission",
+        "missing-lock-permission",
+        "no-change-feed",
     ];
-    let found = visit.finds_all("orders", &codes).await;
+    let findings = console.wait_until_found("orders", &codes).await;
     assert_eq!(
-        commands(&found["may-not-watch"]),
+        commands(&findings["missing-watch-permission"]),
         ["ACL SETUSER keeper +client|tracking"]
     );
     assert_eq!(
-        commands(&found["may-not-measure"]),
+        commands(&findings["missing-optional-permission"]),
         [
             "ACL SETUSER keeper +object|encoding",
             "ACL SETUSER keeper +object|idletime",
@@ -46,56 +50,67 @@ async fn every_missing_permission_is_found_until_its_line_is_typed() {
         ]
     );
     assert_eq!(
-        commands(&found["may-not-act"]),
+        commands(&findings["missing-lock-permission"]),
         ["ACL SETUSER keeper +pexpire +set"]
     );
     for code in &codes[..3] {
-        type_all(&node, &commands(&found[*code])).await;
+        run_lines(&node, &commands(&findings[*code])).await;
     }
-    // Who has a connection that was refused is asked again after a while; a new one has it at once.
-    type_in(&node, "CLIENT KILL USER keeper").await.unwrap();
-    visit.finds_none("orders", &codes).await;
+    // The permissions of an existing connection are checked again after a while, those of a new
+    // connection at once.
+    run_line(&node, "CLIENT KILL USER keeper").await.unwrap();
+    console.wait_until_not_found("orders", &codes).await;
 }
 
 #[tokio::test]
-async fn who_may_only_watch_is_told_so_unless_the_group_is_read_only() {
-    let (_node, group) = without("-@scripting").await;
-    let watched = GroupConfig {
+async fn missing_lock_permissions_are_found_unless_the_group_is_read_only() {
+    let (_node, group) = node_without("-@scripting").await;
+    let read_only = GroupConfig {
         read_only: true,
-        name: "watched".to_owned(),
+        name: "read-only".to_owned(),
         ..group.clone()
     };
-    let visit = Visit::to(vec![group, watched]).await;
-    let found = visit.finds_all("orders", &["may-not-act"]).await;
+    let console = DoctorConsole::start(vec![group, read_only]).await;
+    let findings = console
+        .wait_until_found("orders", &["missing-lock-permission"])
+        .await;
     assert_eq!(
-        commands(&found["may-not-act"]),
+        commands(&findings["missing-lock-permission"]),
         ["ACL SETUSER keeper +evalsha"]
     );
-    visit.finds_none("watched", &["may-not-act"]).await;
+    console
+        .wait_until_not_found("read-only", &["missing-lock-permission"])
+        .await;
 }
 
 #[tokio::test]
-async fn what_may_not_be_asked_is_unchecked_and_not_called_good_or_bad() {
-    let (node, group) = without("-config -info").await;
-    let visit = Visit::to(vec![group]).await;
-    let unchecked = async || -> Vec<String> {
-        let checkup = visit.checkup("orders").await;
-        let unchecked = checkup["unchecked"].as_array().unwrap();
-        let why = |one: &Value| one["why"].as_str().unwrap().to_owned();
-        unchecked.iter().map(why).collect()
+async fn checks_without_permission_are_reported_as_unchecked() {
+    let (node, group) = node_without("-config -info").await;
+    let console = DoctorConsole::start(vec![group]).await;
+    let unchecked_reasons = async || -> Vec<String> {
+        let report = console.report("orders").await;
+        let unchecked = report["unchecked"].as_array().unwrap();
+        let reason = |check: &Value| check["reason"].as_str().unwrap().to_owned();
+        unchecked.iter().map(reason).collect()
     };
-    let told = eventually("both are unchecked", async || {
-        Some(unchecked().await).filter(|told| told.len() == 2)
+    let reasons = wait_for("both checks are unchecked", async || {
+        Some(unchecked_reasons().await).filter(|reasons| reasons.len() == 2)
     })
     .await;
-    assert!(told[0].contains("ACL SETUSER keeper +info"), "{told:?}");
-    assert!(told[1].starts_with("CONFIG GET is not allowed"), "{told:?}");
-    visit
-        .finds_none("orders", &["forgets-locks", "loses-last-locks"])
+    assert!(
+        reasons[0].contains("ACL SETUSER keeper +info"),
+        "{reasons:?}"
+    );
+    assert!(
+        reasons[1].starts_with("CONFIG GET is not permitted"),
+        "{reasons:?}"
+    );
+    console
+        .wait_until_not_found("orders", &["no-persistence", "fsync-not-always"])
         .await;
-    type_all(&node, &["ACL SETUSER keeper +info +config|get"]).await;
-    eventually("everything is checked", async || {
-        unchecked().await.is_empty().then_some(())
+    run_lines(&node, &["ACL SETUSER keeper +info +config|get"]).await;
+    wait_for("everything is checked", async || {
+        unchecked_reasons().await.is_empty().then_some(())
     })
     .await;
 }

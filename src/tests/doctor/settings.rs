@@ -1,23 +1,23 @@
-//! Settings of servers that endanger locks.
+//! Findings about server settings that endanger locks.
 
 use lockkeeper::server::config::GroupConfig;
 use serde_json::Value;
 
-use super::{Visit, nodes_of, type_all, type_in};
-use crate::support::ask;
+use super::{DoctorConsole, nodes_of, run_line, run_lines};
 use crate::support::redis_nodes::{PERSISTENT, RedisNode, RedisNodes};
+use crate::support::run_command;
 
-/// What does harm, on which node, and what is found then.
-const WRONG: [(&str, usize, &[&str]); 7] = [
-    ("loses-last-locks", 0, &["CONFIG SET appendfsync everysec"]),
-    ("forgets-locks", 1, &["CONFIG SET appendonly no"]),
+/// The expected finding, the index of the node, and the commands that cause the finding.
+const UNSAFE_SETTINGS: [(&str, usize, &[&str]); 7] = [
+    ("fsync-not-always", 0, &["CONFIG SET appendfsync everysec"]),
+    ("no-persistence", 1, &["CONFIG SET appendonly no"]),
     (
-        "fsync-paused",
+        "fsync-off-during-rewrite",
         2,
         &["CONFIG SET no-appendfsync-on-rewrite yes"],
     ),
     (
-        "evicts-locks",
+        "eviction-enabled",
         0,
         &[
             "CONFIG SET maxmemory 100mb",
@@ -25,124 +25,139 @@ const WRONG: [(&str, usize, &[&str]); 7] = [
         ],
     ),
     (
-        "readers-without-limit",
+        "output-buffer-unlimited",
         0,
         &["CONFIG SET client-output-buffer-limit \"pubsub 0 0 0\""],
     ),
     (
-        "readers-cut-off",
+        "output-buffer-small",
         1,
         &["CONFIG SET client-output-buffer-limit \"pubsub 64kb 0 0\""],
     ),
     (
-        "notifications-unused",
+        "unused-keyspace-notifications",
         2,
         &["CONFIG SET notify-keyspace-events KEA"],
     ),
 ];
 
-/// Does what a finding says helps, on the nodes that it is about.
-async fn follow(finding: &Value, nodes: &RedisNodes) {
+/// Runs the commands of a finding on its nodes.
+async fn apply_fix(finding: &Value, nodes: &RedisNodes) {
     let names = ["a", "b", "c"];
     for name in nodes_of(finding) {
-        let n = names.iter().position(|one| *one == name).unwrap();
+        let n = names
+            .iter()
+            .position(|candidate| *candidate == name)
+            .unwrap();
         for command in finding["commands"].as_array().unwrap() {
             let line = command.as_str().unwrap();
-            let typed = type_in(&nodes.0[n], line).await;
-            // These servers were started without a file to rewrite.
+            let result = run_line(&nodes.0[n], line).await;
+            // CONFIG REWRITE fails because these servers run without a configuration file.
             assert!(
-                typed.is_ok() || line == "CONFIG REWRITE",
-                "{line}: {typed:?}"
+                result.is_ok() || line == "CONFIG REWRITE",
+                "{line}: {result:?}"
             );
         }
     }
 }
 
 #[tokio::test]
-async fn each_wrong_setting_is_found_and_gone_after_the_fix_that_is_given() {
+async fn each_unsafe_setting_is_found_until_its_fix_is_applied() {
     let nodes = RedisNodes::start_with(3, &PERSISTENT).await;
-    for (_, n, lines) in WRONG {
-        type_all(&nodes.0[n], lines).await;
+    for (_, n, lines) in UNSAFE_SETTINGS {
+        run_lines(&nodes.0[n], lines).await;
     }
-    let visit = Visit::to(vec![nodes.config()]).await;
-    let codes = WRONG.map(|(code, _, _)| code);
-    let found = visit.finds_all("orders", &codes).await;
-    for (code, n, _) in WRONG {
-        assert_eq!(nodes_of(&found[code]), [["a", "b", "c"][n]], "{code}");
-        let evidence = found[code]["evidence"][0].as_str().unwrap();
+    let console = DoctorConsole::start(vec![nodes.config()]).await;
+    let codes = UNSAFE_SETTINGS.map(|(code, _, _)| code);
+    let findings = console.wait_until_found("orders", &codes).await;
+    for (code, n, _) in UNSAFE_SETTINGS {
+        assert_eq!(nodes_of(&findings[code]), [["a", "b", "c"][n]], "{code}");
+        let evidence = findings[code]["evidence"][0].as_str().unwrap();
         assert!(
             evidence.contains("INFO") || evidence.contains("CONFIG GET"),
             "{evidence}"
         );
     }
-    let checkup = visit.checkup("orders").await;
+    let report = console.report("orders").await;
     assert_eq!(
-        checkup["fit"], false,
-        "what evicts locks is an error: {checkup}"
+        report["healthy"], false,
+        "`eviction-enabled` is an error: {report}"
     );
     for code in codes {
-        follow(&found[code], &nodes).await;
+        apply_fix(&findings[code], &nodes).await;
     }
-    let left = visit.finds_none("orders", &codes).await;
-    // What cannot be otherwise on one machine.
-    assert_eq!(left.into_keys().collect::<Vec<_>>(), ["one-host"]);
-    assert_eq!(visit.checkup("orders").await["fit"], true);
+    let remaining = console.wait_until_not_found("orders", &codes).await;
+    // All nodes of the test run on one machine.
+    assert_eq!(remaining.into_keys().collect::<Vec<_>>(), ["same-host"]);
+    assert_eq!(console.report("orders").await["healthy"], true);
 }
 
 #[tokio::test]
-async fn memory_that_is_nearly_used_up_is_found_until_there_is_more() {
+async fn nearly_full_memory_is_found_until_maxmemory_is_raised() {
     let nodes = RedisNodes::start_with(1, &PERSISTENT).await;
-    let visit = Visit::to(vec![nodes.config()]).await;
+    let console = DoctorConsole::start(vec![nodes.config()]).await;
     let node = &nodes.0[0];
-    let info: String = ask(&mut node.client().await, "INFO memory").await;
+    let info: String = run_command(&mut node.client().await, "INFO memory").await;
     let used = info
         .lines()
         .find_map(|line| line.strip_prefix("used_memory:"));
     let used: u64 = used.unwrap().parse().unwrap();
-    type_all(node, &[&format!("CONFIG SET maxmemory {used}")]).await;
-    let found = visit.finds_all("orders", &["memory-nearly-full"]).await;
-    assert_eq!(found["memory-nearly-full"]["severity"], "error");
-    type_all(node, &["CONFIG SET maxmemory 1gb"]).await;
-    visit.finds_none("orders", &["memory-nearly-full"]).await;
+    run_lines(node, &[&format!("CONFIG SET maxmemory {used}")]).await;
+    let findings = console
+        .wait_until_found("orders", &["memory-nearly-full"])
+        .await;
+    assert_eq!(findings["memory-nearly-full"]["severity"], "error");
+    run_lines(node, &["CONFIG SET maxmemory 1gb"]).await;
+    console
+        .wait_until_not_found("orders", &["memory-nearly-full"])
+        .await;
 }
 
 #[tokio::test]
-async fn a_disk_that_cannot_be_written_is_found_until_it_can() {
+async fn failing_persistence_is_found_until_a_save_succeeds() {
     let node =
         RedisNode::start_with(&["--enable-protected-configs", "yes", "--save", "3600 1"]).await;
-    let folder = tempfile::tempdir().unwrap();
-    let gone = folder.path().join("gone");
-    std::fs::create_dir(&gone).unwrap();
-    type_all(&node, &[&format!("CONFIG SET dir {}", gone.display())]).await;
-    std::fs::remove_dir(&gone).unwrap();
-    type_all(&node, &["BGSAVE"]).await;
-    let visit = Visit::to(vec![GroupConfig::new("orders", [node.url()])]).await;
-    let found = visit
-        .finds_all("orders", &["persistence-fails", "forgets-locks"])
+    let directory = tempfile::tempdir().unwrap();
+    let removed = directory.path().join("removed");
+    std::fs::create_dir(&removed).unwrap();
+    run_lines(&node, &[&format!("CONFIG SET dir {}", removed.display())]).await;
+    std::fs::remove_dir(&removed).unwrap();
+    run_lines(&node, &["BGSAVE"]).await;
+    let console = DoctorConsole::start(vec![GroupConfig::new("orders", [node.url()])]).await;
+    let findings = console
+        .wait_until_found("orders", &["persistence-failing", "no-persistence"])
         .await;
-    let evidence = found["persistence-fails"]["evidence"][0].as_str().unwrap();
-    assert!(evidence.contains("refuses every write"), "{evidence}");
-    let there = format!("CONFIG SET dir {}", folder.path().display());
-    type_all(&node, &[&there, "BGSAVE"]).await;
-    visit.finds_none("orders", &["persistence-fails"]).await;
+    let evidence = findings["persistence-failing"]["evidence"][0]
+        .as_str()
+        .unwrap();
+    assert!(evidence.contains("rejects all writes"), "{evidence}");
+    let set_dir = format!("CONFIG SET dir {}", directory.path().display());
+    run_lines(&node, &[&set_dir, "BGSAVE"]).await;
+    console
+        .wait_until_not_found("orders", &["persistence-failing"])
+        .await;
 }
 
 #[tokio::test]
-async fn connections_that_are_nearly_all_in_use_are_found_until_more_are_allowed() {
+async fn nearly_exhausted_connections_are_found_until_maxclients_is_raised() {
     let nodes = RedisNodes::start_with(1, &PERSISTENT).await;
     let node = &nodes.0[0];
-    let visit = Visit::to(vec![nodes.config()]).await;
-    visit
-        .finds_none("orders", &["clients-nearly-all", "node-unreachable"])
+    let console = DoctorConsole::start(vec![nodes.config()]).await;
+    console
+        .wait_until_not_found("orders", &["maxclients-nearly-reached", "node-unreachable"])
         .await;
-    let mut others = Vec::new();
+    let mut clients = Vec::new();
     for _ in 0..16 {
-        others.push(node.client().await);
+        clients.push(node.client().await);
     }
-    // The console has three or four besides.
-    type_all(node, &["CONFIG SET maxclients 22"]).await;
-    let found = visit.finds_all("orders", &["clients-nearly-all"]).await;
-    follow(&found["clients-nearly-all"], &nodes).await;
-    visit.finds_none("orders", &["clients-nearly-all"]).await;
-    drop(others);
+    // The console itself has three or four connections.
+    run_lines(node, &["CONFIG SET maxclients 22"]).await;
+    let findings = console
+        .wait_until_found("orders", &["maxclients-nearly-reached"])
+        .await;
+    apply_fix(&findings["maxclients-nearly-reached"], &nodes).await;
+    console
+        .wait_until_not_found("orders", &["maxclients-nearly-reached"])
+        .await;
+    drop(clients);
 }

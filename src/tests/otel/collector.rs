@@ -1,4 +1,4 @@
-//! A collector that knows only what OTLP over HTTP is: it takes down what it is sent, and answers as it is told to.
+//! An OTLP/HTTP collector that records requests and sends a configurable response.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -17,108 +17,129 @@ use prost::Message as _;
 use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::support::eventually;
+use crate::support::wait_for;
 
-/// How requests are answered.
+/// How the collector responds to requests.
 #[derive(Clone, Copy)]
-pub enum Answers {
-    /// With this status, and so many spans that were not wanted.
-    With(u16, i64),
-    /// Never.
-    Never,
+pub enum ResponseMode {
+    /// A response with this status and number of rejected spans.
+    Respond { status: u16, rejected_spans: i64 },
+    /// No response: requests hang.
+    Hang,
 }
 
-/// A span as it was told.
+/// A received span.
 #[derive(Clone, Debug)]
 pub struct Span {
     pub name: String,
-    pub trace: String,
+    pub trace_id: String,
     pub id: String,
-    pub parent: String,
+    pub parent_id: String,
     /// 1 internal, 2 server, 3 client.
     pub kind: i32,
     pub attributes: BTreeMap<String, String>,
-    pub has_failed: bool,
-    pub nanos: u64,
+    pub is_error: bool,
+    pub duration_ns: u64,
 }
 
-/// Somebody who is told of traces, until it is dropped.
+/// A running collector, stopped on drop.
 pub struct Collector {
     pub port: u16,
-    said: Said,
-    _serving: AbortOnDropHandle<()>,
+    state: Arc<CollectorState>,
+    _server_task: AbortOnDropHandle<()>,
 }
 
-type Said = Arc<(Mutex<Answers>, Mutex<Vec<(HeaderMap, Bytes)>>)>;
+struct CollectorState {
+    mode: Mutex<ResponseMode>,
+    requests: Mutex<Vec<(HeaderMap, Bytes)>>,
+}
 
 impl Collector {
-    pub async fn start(answers: Answers) -> Self {
-        let said: Said = Arc::new((Mutex::new(answers), Mutex::default()));
+    pub async fn start(mode: ResponseMode) -> Self {
+        let state = Arc::new(CollectorState {
+            mode: Mutex::new(mode),
+            requests: Mutex::default(),
+        });
         let router = Router::new()
-            .route("/v1/traces", post(answer))
-            .with_state(Arc::clone(&said));
+            .route("/v1/traces", post(receive_traces))
+            .with_state(Arc::clone(&state));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let serving = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        let server_task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         Self {
             port,
-            said,
-            _serving: AbortOnDropHandle::new(serving),
+            state,
+            _server_task: AbortOnDropHandle::new(server_task),
         }
     }
 
-    /// From now on it answers like this.
-    pub fn answers(&self, answers: Answers) {
-        *self.said.0.lock().unwrap() = answers;
+    /// Changes how further requests are answered.
+    pub fn set_mode(&self, mode: ResponseMode) {
+        *self.state.mode.lock().unwrap() = mode;
     }
 
-    /// The table that names it.
+    /// The `[telemetry.otlp]` table for this collector.
     pub fn table(&self) -> String {
         let port = self.port;
         format!("[telemetry.otlp]\nendpoint = \"http://127.0.0.1:{port}\"\n")
     }
 
-    /// Every request that it was sent so far.
-    pub fn received(&self) -> Vec<(HeaderMap, Bytes)> {
-        self.said.1.lock().unwrap().clone()
+    /// The requests received so far.
+    pub fn requests(&self) -> Vec<(HeaderMap, Bytes)> {
+        self.state.requests.lock().unwrap().clone()
     }
 
-    /// Every span that it was told of so far.
+    /// The spans received so far.
     pub fn spans(&self) -> Vec<Span> {
-        let received = self.received();
-        received.iter().flat_map(|(_, body)| spans(body)).collect()
+        let requests = self.requests();
+        requests
+            .iter()
+            .flat_map(|(_, body)| decode_spans(body))
+            .collect()
     }
 
-    /// The first span of which this is true, once it was told.
-    pub async fn span(&self, what: &str, likes: impl Fn(&Span) -> bool) -> Span {
-        eventually(what, async || {
-            self.spans().into_iter().find(|span| likes(span))
+    /// Waits for a span that meets the condition, and returns the first one.
+    pub async fn wait_for_span(
+        &self,
+        description: &str,
+        condition: impl Fn(&Span) -> bool,
+    ) -> Span {
+        wait_for(description, async || {
+            self.spans().into_iter().find(|span| condition(span))
         })
         .await
     }
 }
 
-async fn answer(State(said): State<Said>, headers: HeaderMap, body: Bytes) -> (StatusCode, Bytes) {
-    said.1.lock().unwrap().push((headers, body));
-    let answers = *said.0.lock().unwrap();
-    let Answers::With(status, rejected_spans) = answers else {
+async fn receive_traces(
+    State(state): State<Arc<CollectorState>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> (StatusCode, Bytes) {
+    state.requests.lock().unwrap().push((headers, body));
+    let mode = *state.mode.lock().unwrap();
+    let ResponseMode::Respond {
+        status,
+        rejected_spans,
+    } = mode
+    else {
         return std::future::pending().await;
     };
     let partial_success = Some(ExportTracePartialSuccess {
         rejected_spans,
         error_message: String::new(),
     });
-    let answer = ExportTraceServiceResponse { partial_success };
+    let response = ExportTraceServiceResponse { partial_success };
     (
         StatusCode::from_u16(status).unwrap(),
-        answer.encode_to_vec().into(),
+        response.encode_to_vec().into(),
     )
 }
 
-/// What a request says of who tells.
-pub fn resource(body: &Bytes) -> BTreeMap<String, String> {
+/// The resource attributes of a request.
+pub fn resource_attributes(body: &Bytes) -> BTreeMap<String, String> {
     let request = ExportTraceServiceRequest::decode(body.clone()).unwrap();
-    words(
+    attributes_by_name(
         &request.resource_spans[0]
             .resource
             .as_ref()
@@ -127,32 +148,32 @@ pub fn resource(body: &Bytes) -> BTreeMap<String, String> {
     )
 }
 
-fn spans(body: &Bytes) -> Vec<Span> {
+fn decode_spans(body: &Bytes) -> Vec<Span> {
     let request = ExportTraceServiceRequest::decode(body.clone()).unwrap();
     let resources = request.resource_spans.into_iter();
     let spans = resources
-        .flat_map(|of| of.scope_spans)
+        .flat_map(|resource| resource.scope_spans)
         .flat_map(|scope| {
             assert_eq!(scope.scope.unwrap().name, "lockkeeper");
             scope.spans
         })
         .map(|span| {
             assert!(span.events.is_empty() && span.trace_state.is_empty());
-            let attributes = words(&span.attributes);
+            let attributes = attributes_by_name(&span.attributes);
             assert_eq!(
                 attributes.len(),
                 span.attributes.len(),
-                "said once: {span:?}"
+                "an attribute occurs twice: {span:?}"
             );
             let status = span.status.unwrap();
             assert_eq!(status.message, "");
             Span {
-                trace: hex(&span.trace_id),
+                trace_id: hex(&span.trace_id),
                 id: hex(&span.span_id),
-                parent: hex(&span.parent_span_id),
+                parent_id: hex(&span.parent_span_id),
                 kind: span.kind,
-                has_failed: status.code == SpanStatus::Error as i32,
-                nanos: span.end_time_unix_nano - span.start_time_unix_nano,
+                is_error: status.code == SpanStatus::Error as i32,
+                duration_ns: span.end_time_unix_nano - span.start_time_unix_nano,
                 name: span.name,
                 attributes,
             }
@@ -161,22 +182,26 @@ fn spans(body: &Bytes) -> Vec<Span> {
 }
 
 impl Span {
-    pub fn says(&self, name: &str) -> &str {
+    /// The value of an attribute, or an empty string.
+    pub fn attribute(&self, name: &str) -> &str {
         self.attributes.get(name).map_or("", String::as_str)
     }
 }
 
-fn words(attributes: &[KeyValue]) -> BTreeMap<String, String> {
-    let word = |value: &Value| match value {
+fn attributes_by_name(attributes: &[KeyValue]) -> BTreeMap<String, String> {
+    let text = |value: &Value| match value {
         Value::StringValue(text) => text.clone(),
         Value::IntValue(n) => n.to_string(),
         other => panic!("{other:?}"),
     };
-    let each = attributes.iter().map(|said| {
-        let value = said.value.as_ref().and_then(|value| value.value.as_ref());
-        (said.key.clone(), word(value.unwrap()))
+    let pairs = attributes.iter().map(|attribute| {
+        let value = attribute
+            .value
+            .as_ref()
+            .and_then(|value| value.value.as_ref());
+        (attribute.key.clone(), text(value.unwrap()))
     });
-    each.collect()
+    pairs.collect()
 }
 
 fn hex(bytes: &[u8]) -> String {

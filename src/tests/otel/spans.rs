@@ -1,54 +1,66 @@
-//! What is told: of a request, its act and the nodes; of what the console does by itself; and what is never told.
+//! Exported spans: requests, operations, node calls and background tasks, without secrets.
 
-use super::collector::resource;
+use super::collector::resource_attributes;
 use super::*;
-use crate::support::eventually_is;
+use crate::support::wait_until;
 
 const ROUTE: &str = "/api/v1/groups/{group}/locks/{key}";
 
+async fn start_collector() -> Collector {
+    Collector::start(ResponseMode::Respond {
+        status: 200,
+        rejected_spans: 0,
+    })
+    .await
+}
+
 #[tokio::test]
-async fn an_acquire_is_a_tree_of_spans_in_the_trace_of_whoever_asked() {
+async fn an_acquire_is_a_tree_of_spans_in_the_callers_trace() {
     let nodes = RedisNodes::start(3).await;
-    let collector = Collector::start(Answers::With(200, 0)).await;
-    let console = Console::start(&nodes, &collector.table(), &[], &[]).await;
+    let collector = start_collector().await;
+    let console = TracedConsole::start(&nodes, &collector.table(), &[], &[]).await;
     for path in ["/healthz", "/readyz", "/metrics"] {
-        assert_eq!(console.process.person.get(path).await.status, 200);
+        assert_eq!(console.process.api.get(path).await.status, 200);
     }
     console.acquire("lock:a", &traceparent()).await;
 
     let server = collector
-        .span("the request is told", |span| span.parent == CALLER)
+        .wait_for_span("the request's span is exported", |span| {
+            span.parent_id == CALLER_SPAN_ID
+        })
         .await;
     assert_eq!(server.name, format!("POST {ROUTE}/acquire"));
-    assert_eq!((server.trace.as_str(), server.kind), (TRACE, 2));
-    assert_eq!(server.says("http.request.method"), "POST");
-    assert_eq!(server.says("http.route"), format!("{ROUTE}/acquire"));
-    assert_eq!(server.says("http.response.status_code"), "201");
-    assert_eq!(server.says("lockkeeper.request_id"), "night-shift.7");
-    assert!(!server.has_failed);
+    assert_eq!((server.trace_id.as_str(), server.kind), (TRACE_ID, 2));
+    assert_eq!(server.attribute("http.request.method"), "POST");
+    assert_eq!(server.attribute("http.route"), format!("{ROUTE}/acquire"));
+    assert_eq!(server.attribute("http.response.status_code"), "201");
+    assert_eq!(server.attribute("lockkeeper.request_id"), "night-shift.7");
+    assert!(!server.is_error);
 
     let spans = collector.spans();
-    let acts = below(&spans, &server);
-    let [act] = acts[..] else { panic!("{acts:?}") };
-    assert_eq!((act.name.as_str(), act.kind), ("acquire", 1));
-    assert_eq!(act.says("lockkeeper.group"), "orders");
-    assert_eq!(act.says("lockkeeper.format"), "plain");
-    assert_eq!(act.says("lockkeeper.outcome"), "done");
-    assert!(act.nanos > 0 && act.nanos <= server.nanos);
+    let operations = children(&spans, &server);
+    let [operation] = operations[..] else {
+        panic!("{operations:?}")
+    };
+    assert_eq!((operation.name.as_str(), operation.kind), ("acquire", 1));
+    assert_eq!(operation.attribute("lockkeeper.group"), "orders");
+    assert_eq!(operation.attribute("lockkeeper.format"), "plain");
+    assert_eq!(operation.attribute("lockkeeper.outcome"), "done");
+    assert!(operation.duration_ns > 0 && operation.duration_ns <= server.duration_ns);
 
-    let asked = below(&spans, act);
-    let mut names: Vec<_> = asked
+    let node_spans = children(&spans, operation);
+    let mut names: Vec<_> = node_spans
         .iter()
         .filter(|span| span.name == "acquire")
-        .map(|span| span.says("lockkeeper.node"))
+        .map(|span| span.attribute("lockkeeper.node"))
         .collect();
     names.sort_unstable();
     assert_eq!(names, ["a", "b", "c"]);
-    for node in asked {
-        assert_eq!((node.kind, node.says("db.system.name")), (3, "redis"));
-        assert!(node.nanos > 0);
-        // Two of three decide; the third may be asked still.
-        let outcome = node.says("lockkeeper.outcome");
+    for node in node_spans {
+        assert_eq!((node.kind, node.attribute("db.system.name")), (3, "redis"));
+        assert!(node.duration_ns > 0);
+        // Two of three nodes are the quorum, so the call of the third may still be pending.
+        let outcome = node.attribute("lockkeeper.outcome");
         assert!(matches!(outcome, "done" | "pending"), "{node:?}");
     }
     let probes = ["healthz", "readyz", "metrics"];
@@ -57,33 +69,39 @@ async fn an_acquire_is_a_tree_of_spans_in_the_trace_of_whoever_asked() {
 }
 
 #[tokio::test]
-async fn every_act_says_what_came_of_it_and_trouble_is_marked_as_such() {
+async fn every_operation_span_has_its_outcome_and_failures_have_error_status() {
     let mut nodes = RedisNodes::start(3).await;
-    let collector = Collector::start(Answers::With(200, 0)).await;
-    let console = Console::start(&nodes, &collector.table(), &[], &[]).await;
+    let collector = start_collector().await;
+    let console = TracedConsole::start(&nodes, &collector.table(), &[], &[]).await;
     let token = console.acquire("lock:a", "").await.json()["token"].clone();
     let held = json!({ "ttl_ms": 60_000 });
-    console.act("lock:a", "acquire", held, "").await;
+    console.send_operation("lock:a", "acquire", held, "").await;
     let extend = json!({ "ttl_ms": 60_000, "token": token });
-    console.act("lock:a", "extend", extend, "").await;
+    console.send_operation("lock:a", "extend", extend, "").await;
     let release = json!({ "token": token });
-    console.act("lock:a", "release", release.clone(), "").await;
-    console.act("lock:a", "release", release, "").await;
+    console
+        .send_operation("lock:a", "release", release.clone(), "")
+        .await;
+    console
+        .send_operation("lock:a", "release", release, "")
+        .await;
     let force = json!({ "fingerprint": "0123456789abcdef", "reason": "gone" });
-    console.act("lock:a", "force-release", force, "").await;
+    console
+        .send_operation("lock:a", "force-release", force, "")
+        .await;
     nodes.0[0].kill().await;
     nodes.0[1].kill().await;
     let body = json!({ "ttl_ms": 60_000 });
-    console.act("lock:b", "acquire", body, "").await;
-    // The last of it is told before the console ends.
+    console.send_operation("lock:b", "acquire", body, "").await;
+    // The console exports the last spans before it stops.
     console.process.stop().await;
 
     let spans = collector.spans();
-    let came_to = |name: &str, outcome: &str| {
-        let mut found = spans.iter().filter(|span| {
-            span.kind == 1 && span.name == name && span.says("lockkeeper.outcome") == outcome
+    let operation_span = |name: &str, outcome: &str| {
+        let mut matching = spans.iter().filter(|span| {
+            span.kind == 1 && span.name == name && span.attribute("lockkeeper.outcome") == outcome
         });
-        found
+        matching
             .next()
             .unwrap_or_else(|| panic!("{name} {outcome}: {spans:#?}"))
     };
@@ -94,124 +112,136 @@ async fn every_act_says_what_came_of_it_and_trouble_is_marked_as_such() {
         ("release", "not-held"),
         ("force-release", "not-held"),
     ] {
-        assert!(!came_to(name, outcome).has_failed);
+        assert!(!operation_span(name, outcome).is_error);
     }
-    let failed = came_to("acquire", "no-quorum");
-    assert!(failed.has_failed);
-    let server = spans.iter().find(|span| span.id == failed.parent).unwrap();
-    assert!(server.has_failed && server.says("http.response.status_code") == "503");
-    let dead: Vec<_> = below(&spans, failed)
+    let failed = operation_span("acquire", "no-quorum");
+    assert!(failed.is_error);
+    let server = spans
+        .iter()
+        .find(|span| span.id == failed.parent_id)
+        .unwrap();
+    assert!(server.is_error && server.attribute("http.response.status_code") == "503");
+    let failed_nodes: Vec<_> = children(&spans, failed)
         .into_iter()
-        .filter(|span| span.has_failed)
+        .filter(|span| span.is_error)
         .map(|span| {
             (
-                span.says("lockkeeper.node"),
-                span.says("lockkeeper.outcome"),
+                span.attribute("lockkeeper.node"),
+                span.attribute("lockkeeper.outcome"),
             )
         })
         .collect();
     for node in ["a", "b"] {
-        let told = |(name, outcome): &(&str, &str)| {
-            *name == node && matches!(*outcome, "not-asked" | "unanswered")
+        let is_reported = |(name, outcome): &(&str, &str)| {
+            *name == node && matches!(*outcome, "skipped" | "timeout")
         };
-        assert!(dead.iter().any(told), "{dead:?}");
+        assert!(failed_nodes.iter().any(is_reported), "{failed_nodes:?}");
     }
-    let looked = below(&spans, came_to("force-release", "not-held"));
-    assert!(looked.iter().all(|span| span.name == "look"));
-    assert_eq!(looked.len(), 3);
+    let inspections = children(&spans, operation_span("force-release", "not-held"));
+    assert!(inspections.iter().all(|span| span.name == "inspect"));
+    assert_eq!(inspections.len(), 3);
 }
 
 #[tokio::test]
-async fn one_who_waits_for_long_has_some_of_the_tries_told_and_all_of_them_counted() {
+async fn a_long_wait_exports_some_attempts_and_counts_all_of_them() {
     let nodes = RedisNodes::start(1).await;
-    let collector = Collector::start(Answers::With(200, 0)).await;
-    let console = Console::start(&nodes, &collector.table(), &[], &[]).await;
-    nodes.set(0, b"lock:a", b"somebody", None).await;
+    let collector = start_collector().await;
+    let console = TracedConsole::start(&nodes, &collector.table(), &[], &[]).await;
+    nodes.set(0, b"lock:a", b"another owner", None).await;
     let body = json!({ "ttl_ms": 60_000, "wait_ms": 300_000 });
     let caller = traceparent();
-    let waiting = console.act("lock:a", "acquire", body, &caller);
-    let is_try = |span: &&Span| span.kind == 3 && span.name == "acquire";
+    let waiting = console.send_operation("lock:a", "acquire", body, &caller);
+    let is_attempt = |span: &&Span| span.kind == 3 && span.name == "acquire";
     let released = async {
-        // The first eight, and the sixteenth.
-        eventually_is("the sixteenth try is told", async || {
+        // The first eight attempts and the sixteenth are exported.
+        wait_until("the sixteenth attempt is exported", async || {
             let spans = collector.spans();
-            spans.iter().filter(is_try).count() >= 9
+            spans.iter().filter(is_attempt).count() >= 9
         })
         .await;
         nodes.delete(0, b"lock:a").await;
     };
-    let (answer, ()) = tokio::join!(waiting, released);
-    assert_eq!(answer.status, 201, "{}", answer.text);
-    let act = collector
-        .span("the act is told", |span| {
+    let (response, ()) = tokio::join!(waiting, released);
+    assert_eq!(response.status, 201, "{}", response.text);
+    let operation = collector
+        .wait_for_span("the operation's span is exported", |span| {
             span.kind == 1 && span.name == "acquire"
         })
         .await;
-    let tries: u32 = act.says("lockkeeper.tries").parse().unwrap();
-    assert!(tries > 16, "{tries}");
+    let attempts: u32 = operation.attribute("lockkeeper.tries").parse().unwrap();
+    assert!(attempts > 16, "{attempts}");
     let spans = collector.spans();
-    let told = below(&spans, &act).into_iter().filter(|span| is_try(span));
-    assert_eq!(told.count(), 8 + tries.ilog2() as usize - 3);
+    let exported = children(&spans, &operation)
+        .into_iter()
+        .filter(|span| is_attempt(span));
+    // After the first eight, only attempts whose number is a power of two are exported.
+    assert_eq!(exported.count(), 8 + attempts.ilog2() as usize - 3);
 }
 
 #[tokio::test]
-async fn what_the_console_does_by_itself_is_told_as_traces_of_their_own() {
+async fn background_tasks_are_exported_as_separate_traces() {
     let nodes = RedisNodes::start(1).await;
-    let collector = Collector::start(Answers::With(200, 0)).await;
-    let console = Console::start(&nodes, &collector.table(), &[], &[]).await;
-    let keep = json!({ "ttl_ms": 300, "auto_renew": true });
-    let kept = console.act("lock:kept", "acquire", keep, "").await;
-    assert_eq!(kept.status, 201, "{}", kept.text);
+    let collector = start_collector().await;
+    let console = TracedConsole::start(&nodes, &collector.table(), &[], &[]).await;
+    let body = json!({ "ttl_ms": 300, "auto_renew": true });
+    let acquired = console
+        .send_operation("lock:renewed", "acquire", body, "")
+        .await;
+    assert_eq!(acquired.status, 201, "{}", acquired.text);
 
     let renewal = collector
-        .span("a renewal is told", |span| span.name == "renew")
+        .wait_for_span("a renewal is exported", |span| span.name == "renew")
         .await;
-    assert_eq!((renewal.parent.as_str(), renewal.kind), ("", 1));
-    assert_eq!(renewal.says("lockkeeper.group"), "orders");
-    assert_eq!(renewal.says("lockkeeper.format"), "plain");
-    assert_eq!(renewal.says("lockkeeper.outcome"), "done");
+    assert_eq!((renewal.parent_id.as_str(), renewal.kind), ("", 1));
+    assert_eq!(renewal.attribute("lockkeeper.group"), "orders");
+    assert_eq!(renewal.attribute("lockkeeper.format"), "plain");
+    assert_eq!(renewal.attribute("lockkeeper.outcome"), "done");
     let spans = collector.spans();
-    let asked = below(&spans, &renewal);
-    let [node] = asked[..] else {
-        panic!("{asked:?}")
+    let node_spans = children(&spans, &renewal);
+    let [node] = node_spans[..] else {
+        panic!("{node_spans:?}")
     };
     assert_eq!(node.name, "extend");
 
     let scan = collector
-        .span("a scan is told", |span| span.name == "scan")
+        .wait_for_span("a scan is exported", |span| span.name == "scan")
         .await;
-    assert_eq!(scan.parent, "");
-    assert_eq!(scan.says("lockkeeper.node"), "a");
-    assert_eq!(scan.says("lockkeeper.outcome"), "done");
-    assert!(!scan.says("lockkeeper.scan.calls").is_empty());
+    assert_eq!(scan.parent_id, "");
+    assert_eq!(scan.attribute("lockkeeper.node"), "a");
+    assert_eq!(scan.attribute("lockkeeper.outcome"), "done");
+    assert!(!scan.attribute("lockkeeper.scan.calls").is_empty());
 }
 
 #[tokio::test]
-async fn no_token_and_no_name_of_a_lock_an_owner_or_a_group_that_somebody_made_up_is_ever_told() {
-    const S: &str = "S3CRET";
+async fn spans_contain_no_token_key_owner_or_unknown_group_name() {
+    const SECRET: &str = "S3CRET";
     let nodes = RedisNodes::start(3).await;
-    let collector = Collector::start(Answers::With(200, 0)).await;
-    let console = Console::start(&nodes, &collector.table(), &[], &["--log", "trace"]).await;
-    let person = &console.process.person;
-    let body = json!({ "ttl_ms": 60_000, "label": S, "token": "S3CRET-token" });
-    let taken = console
-        .act("lock:S3CRET", "acquire", body, &traceparent())
+    let collector = start_collector().await;
+    let console = TracedConsole::start(&nodes, &collector.table(), &[], &["--log", "trace"]).await;
+    let api = &console.process.api;
+    let body = json!({ "ttl_ms": 60_000, "label": SECRET, "token": "S3CRET-token" });
+    let acquired = console
+        .send_operation("lock:S3CRET", "acquire", body, &traceparent())
         .await;
-    assert_eq!(taken.status, 201, "{}", taken.text);
-    let fingerprint = taken.json()["fingerprint"].as_str().unwrap().to_owned();
+    assert_eq!(acquired.status, 201, "{}", acquired.text);
+    let fingerprint = acquired.json()["fingerprint"].as_str().unwrap().to_owned();
     let other = json!({ "ttl_ms": 60_000, "token": "S3CRET-other" });
-    for act in ["acquire", "extend", "release"] {
-        console.act("lock:S3CRET", act, other.clone(), "").await;
+    for action in ["acquire", "extend", "release"] {
+        console
+            .send_operation("lock:S3CRET", action, other.clone(), "")
+            .await;
     }
-    let force = json!({ "fingerprint": fingerprint, "reason": S });
-    let forced = console.act("lock:S3CRET", "force-release", force, "").await;
+    let force = json!({ "fingerprint": fingerprint, "reason": SECRET });
+    let forced = console
+        .send_operation("lock:S3CRET", "force-release", force, "")
+        .await;
     assert_eq!(forced.status, 200, "{}", forced.text);
     let headers = [
         ("authorization", "Bearer S3CRET"),
         ("cookie", "session=S3CRET"),
         ("tracestate", "vendor=S3CRET"),
         ("traceparent", &traceparent()),
-        ("user-agent", S),
+        ("user-agent", SECRET),
         ("x-request-id", "S3CRET with spaces"),
     ];
     for path in [
@@ -222,67 +252,69 @@ async fn no_token_and_no_name_of_a_lock_an_owner_or_a_group_that_somebody_made_u
         "/groups/orders/locks/lock%3AS3CRET",
         "/S3CRET",
     ] {
-        person.send("GET", path, &headers, String::new()).await;
+        api.send("GET", path, &headers, String::new()).await;
     }
-    person
-        .send("S3CRET", "/api/v1/locks", &headers, String::new())
+    api.send("S3CRET", "/api/v1/locks", &headers, String::new())
         .await;
     let group = "/api/v1/groups/S3CRET/locks/a/acquire";
-    person.post(group, json!({ "ttl_ms": 1_000 })).await;
+    api.post(group, json!({ "ttl_ms": 1_000 })).await;
     console.process.stop().await;
 
-    let received = collector.received();
+    let requests = collector.requests();
     let spans = collector.spans();
-    let named = |name: &str| spans.iter().any(|span| span.name.starts_with(name));
+    let has_span = |name: &str| spans.iter().any(|span| span.name.starts_with(name));
     for name in ["POST /api", "GET /api", "force-release", "_OTHER"] {
-        assert!(named(name), "{name} is told: {spans:#?}");
+        assert!(has_span(name), "{name} is not exported: {spans:#?}");
     }
-    for (headers, body) in &received {
-        for secret in [S, &fingerprint, &fingerprint[..8]] {
+    for (headers, body) in &requests {
+        for secret in [SECRET, &fingerprint, &fingerprint[..8]] {
             let bytes = secret.as_bytes();
-            let mut found = body.windows(bytes.len());
-            assert!(!found.any(|window| window == bytes), "{secret}: {spans:#?}");
+            let mut windows = body.windows(bytes.len());
+            assert!(
+                !windows.any(|window| window == bytes),
+                "{secret}: {spans:#?}"
+            );
             assert!(!format!("{headers:?}").contains(secret));
         }
     }
 }
 
 #[tokio::test]
-async fn lines_of_the_log_say_which_trace_they_belong_to() {
+async fn log_lines_have_the_trace_id_and_span_id() {
     let nodes = RedisNodes::start(1).await;
-    let collector = Collector::start(Answers::With(200, 0)).await;
-    let log = ["--log", "lockkeeper=debug"];
+    let collector = start_collector().await;
+    let arguments = ["--log", "lockkeeper=debug"];
     let tables = format!("{}[log]\nformat = \"json\"\n", collector.table());
-    let console = Console::start(&nodes, &tables, &[], &log).await;
+    let console = TracedConsole::start(&nodes, &tables, &[], &arguments).await;
     console.acquire("lock:a", &traceparent()).await;
-    let logged = console.process.stop().await;
-    let lines: Vec<Value> = logged
+    let log = console.process.stop().await;
+    let lines: Vec<Value> = log
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
     let line = |message: &str| {
-        let mut found = lines.iter().filter(|line| line["message"] == message);
-        found
+        let mut matching = lines.iter().filter(|line| line["message"] == message);
+        matching
             .next()
-            .unwrap_or_else(|| panic!("{message}: {logged}"))
+            .unwrap_or_else(|| panic!("{message}: {log}"))
     };
-    assert_eq!(line("acquired")["trace_id"], TRACE);
+    assert_eq!(line("acquired")["trace_id"], TRACE_ID);
     let spans = collector.spans();
-    let mut acts = spans.iter().filter(|span| span.name == "acquire");
-    let act = acts.find(|span| span.kind == 1).unwrap();
-    assert_eq!(line("acquired")["span_id"], act.id);
-    let answered = lines
-        .iter()
-        .find(|line| line["request.id"] == "night-shift.7" && line["message"] == "answered");
-    assert_eq!(answered.unwrap()["trace_id"], TRACE);
-    let beside = line("traces are told to a collector");
-    assert!(beside.get("trace_id").is_none(), "{beside}");
+    let mut acquires = spans.iter().filter(|span| span.name == "acquire");
+    let operation = acquires.find(|span| span.kind == 1).unwrap();
+    assert_eq!(line("acquired")["span_id"], operation.id);
+    let completed = lines.iter().find(|line| {
+        line["request.id"] == "night-shift.7" && line["message"] == "request completed"
+    });
+    assert_eq!(completed.unwrap()["trace_id"], TRACE_ID);
+    let outside_trace = line("exporting traces to a collector");
+    assert!(outside_trace.get("trace_id").is_none(), "{outside_trace}");
 }
 
 #[tokio::test]
-async fn the_environment_alone_is_enough() {
+async fn tracing_is_configured_by_otel_environment_variables_alone() {
     let nodes = RedisNodes::start(1).await;
-    let collector = Collector::start(Answers::With(200, 0)).await;
+    let collector = start_collector().await;
     let endpoint = format!("http://127.0.0.1:{}", collector.port);
     let environment = [
         ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str()),
@@ -291,9 +323,9 @@ async fn the_environment_alone_is_enough() {
         ("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=eu"),
         ("OTEL_TRACES_SAMPLER", "parentbased_always_off"),
     ];
-    let console = Console::start(&nodes, "", &environment, &[]).await;
-    let untold = format!("00-{TRACE}-{CALLER}-00");
-    for traceparent in ["", &untold, "00-not-a-trace-01", &traceparent()] {
+    let console = TracedConsole::start(&nodes, "", &environment, &[]).await;
+    let unsampled = format!("00-{TRACE_ID}-{CALLER_SPAN_ID}-00");
+    for traceparent in ["", &unsampled, "00-not-a-trace-01", &traceparent()] {
         console
             .acquire(&format!("lock:{traceparent}"), traceparent)
             .await;
@@ -301,12 +333,16 @@ async fn the_environment_alone_is_enough() {
     assert!(!console.process.stop().await.contains("S3CRET"));
     let spans = collector.spans();
     let servers = spans.iter().filter(|span| span.kind == 2);
-    assert_eq!(servers.count(), 1, "only the caller's that wants it told");
-    let (headers, body) = &collector.received()[0];
+    assert_eq!(
+        servers.count(),
+        1,
+        "only the sampled caller's trace is exported"
+    );
+    let (headers, body) = &collector.requests()[0];
     assert_eq!(headers["content-type"], "application/x-protobuf");
     assert_eq!(headers["x-key"], "S3CRET key");
-    let who = resource(body);
-    assert_eq!(who["service.name"], "locks-eu");
-    assert_eq!(who["service.version"], env!("CARGO_PKG_VERSION"));
-    assert_eq!(who["deployment.environment.name"], "eu");
+    let resource = resource_attributes(body);
+    assert_eq!(resource["service.name"], "locks-eu");
+    assert_eq!(resource["service.version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(resource["deployment.environment.name"], "eu");
 }

@@ -1,224 +1,240 @@
-//! The assumptions, one by one: in which schedules it would show if one did not hold, and what it is to break it.
+//! The assumptions and rules of the locking code: the schedules in which breaking one should lead
+//! to a violation, and how to break it.
 
 use std::time::Duration;
 
-use lockkeeper::domain::quorum::Drift;
+use lockkeeper::domain::quorum::ClockDrift;
 
-use super::dice::Dice;
-use super::schedule::{Keeps, Kind, MS, Mischief, Plan, WORST_RATE};
+use super::rng::SimRng;
+use super::schedule::{DataAfterRestart, Fault, MAX_RATE_PPM, MS, Plan, ScheduleKind};
 
-/// An assumption that is broken on purpose, or a rule that is left out.
+/// An assumption that a schedule breaks deliberately, or a rule that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Broken {
-    /// Nodes' clocks are set forward by more than the drift during a lease.
-    ClocksJump,
-    /// A node that restarted empty takes new locks at once.
+pub enum BrokenAssumption {
+    /// Clocks of nodes are stepped forward by more than the drift during a lease.
+    ClockJump,
+    /// A node that restarted empty accepts new locks immediately.
     NoDelayedRestart,
-    /// Nothing is subtracted for clocks that run at different rates.
-    NoDrift,
-    /// Programs have different nodes in their configurations: two of five are a quorum.
+    /// The validity does not allow for clocks with different rates.
+    NoDriftAllowance,
+    /// Clients are configured with different nodes, so that two of five are a quorum.
     DifferentNodes,
-    /// A release deletes whatever is there.
-    CarelessRelease,
-    /// Nodes that counted less than the quorum say that they were raised, and were not.
-    NoRaise,
-    /// A node forgets its counters while the clocks of clients differ by more than the time in between.
-    ClocksBehind,
-    /// What was not replied to is taken for what was not sent: a try goes on with the token of a try that is still being released.
-    SameToken,
-    /// What a try that failed had taken is not released.
+    /// A release deletes the key without comparing the token.
+    UncheckedRelease,
+    /// Nodes with a lower fence counter than the quorum reply that it was bumped, but it was not.
+    NoFenceBump,
+    /// A node loses its fence counters while the clocks of clients differ by more than the time in
+    /// between.
+    SkewedClocks,
+    /// A request without a reply counts as not sent: an attempt reuses the token of an attempt that
+    /// is still being rolled back.
+    ReusedToken,
+    /// A failed acquire is not rolled back.
     NoRollback,
-    /// Asking again for a lock that one has sets its lease, also to less than what is left.
-    LeasesAreSet,
-    /// A program starts at once after so many nodes restarted empty that no majority is older.
-    Newcomers,
-    /// A program that meets a node for the first time does not look since when it runs.
-    Strangers,
-    /// A token that was released, or whose acquire failed, is brought along again.
-    BroughtAgain,
-    /// An owner whose lock was not valid any more extends it, and relies on its fencing token.
-    ExtendsTooLate,
-    /// A node that restarted is left out for less than the longest lease.
-    WaitCutShort,
+    /// An extend or a repeated acquire sets the lease even if more time is left.
+    ShortenedLeases,
+    /// A client starts immediately after so many nodes restarted empty that no majority is older.
+    EarlyStart,
+    /// A client ignores the uptime of a node that it connects to for the first time.
+    IgnoredUptime,
+    /// A caller-supplied token is used again after it was released or its acquire failed.
+    ReusedSuppliedToken,
+    /// An owner extends its lock after the validity ended and still relies on its fencing token.
+    LateExtend,
+    /// A node that restarted is excluded for less than the longest lease.
+    ShortRestartDelay,
 }
 
-impl Broken {
-    /// All of them.
+impl BrokenAssumption {
     const ALL: [Self; 15] = [
-        Self::ClocksJump,
+        Self::ClockJump,
         Self::NoDelayedRestart,
-        Self::NoDrift,
+        Self::NoDriftAllowance,
         Self::DifferentNodes,
-        Self::CarelessRelease,
-        Self::NoRaise,
-        Self::ClocksBehind,
-        Self::SameToken,
+        Self::UncheckedRelease,
+        Self::NoFenceBump,
+        Self::SkewedClocks,
+        Self::ReusedToken,
         Self::NoRollback,
-        Self::LeasesAreSet,
-        Self::Newcomers,
-        Self::Strangers,
-        Self::BroughtAgain,
-        Self::ExtendsTooLate,
-        Self::WaitCutShort,
+        Self::ShortenedLeases,
+        Self::EarlyStart,
+        Self::IgnoredUptime,
+        Self::ReusedSuppliedToken,
+        Self::LateExtend,
+        Self::ShortRestartDelay,
     ];
 
-    /// The one of this name.
-    pub fn named(name: &str) -> Self {
-        let is_it = |broken: &Self| format!("{broken:?}") == name;
-        Self::ALL.into_iter().find(is_it).unwrap()
+    /// The assumption with this name. Panics if there is none.
+    pub fn from_name(name: &str) -> Self {
+        let matches = |broken: &Self| format!("{broken:?}") == name;
+        Self::ALL.into_iter().find(matches).unwrap()
     }
 
-    /// The kind of schedule in which it shows.
-    pub fn kind(self) -> Kind {
+    /// The kind of schedule in which breaking the assumption leads to a violation.
+    pub fn schedule_kind(self) -> ScheduleKind {
         match self {
             Self::NoDelayedRestart
-            | Self::Newcomers
-            | Self::Strangers
-            | Self::ClocksBehind
-            | Self::WaitCutShort => Kind::Forgetful,
-            Self::NoRollback => Kind::Calm,
-            Self::ClocksJump
-            | Self::NoDrift
+            | Self::EarlyStart
+            | Self::IgnoredUptime
+            | Self::SkewedClocks
+            | Self::ShortRestartDelay => ScheduleKind::DataLoss,
+            Self::NoRollback => ScheduleKind::FaultFree,
+            Self::ClockJump
+            | Self::NoDriftAllowance
             | Self::DifferentNodes
-            | Self::CarelessRelease
-            | Self::NoRaise
-            | Self::SameToken
-            | Self::LeasesAreSet
-            | Self::BroughtAgain
-            | Self::ExtendsTooLate => Kind::Wild,
+            | Self::UncheckedRelease
+            | Self::NoFenceBump
+            | Self::ReusedToken
+            | Self::ShortenedLeases
+            | Self::ReusedSuppliedToken
+            | Self::LateExtend => ScheduleKind::Faulty,
         }
     }
 }
 
 impl Plan {
-    /// Makes what would go wrong likely, within the assumptions.
-    pub fn aim(&mut self, dice: &mut Dice, aim: Broken) {
-        match aim {
-            Broken::NoDrift => {
-                self.habits.oversleeps = 500;
+    /// Makes situations likely in which the assumption matters, without breaking it.
+    pub fn target(&mut self, rng: &mut SimRng, assumption: BrokenAssumption) {
+        match assumption {
+            BrokenAssumption::NoDriftAllowance => {
+                self.behavior.oversleep = 500;
                 for clock in &mut self.node_clocks {
-                    clock.rate = WORST_RATE;
+                    clock.rate_ppm = MAX_RATE_PPM;
                 }
                 for clock in &mut self.client_clocks {
-                    clock.rate = -WORST_RATE;
+                    clock.rate_ppm = -MAX_RATE_PPM;
                 }
             }
-            Broken::ClocksJump | Broken::CarelessRelease => self.habits.oversleeps = 300,
-            Broken::ClocksBehind => {
-                self.locking.fencing = true;
-                self.locking.longest_lease = Duration::from_micros(2 * self.longest());
-                self.needs_the_clock = false;
+            BrokenAssumption::ClockJump | BrokenAssumption::UncheckedRelease => {
+                self.behavior.oversleep = 300
             }
-            Broken::NoRaise => self.locking.fencing = true,
-            Broken::SameToken | Broken::BroughtAgain | Broken::ExtendsTooLate => {
+            BrokenAssumption::SkewedClocks => {
+                self.locking.fencing = true;
+                self.locking.max_lease = Duration::from_micros(2 * self.max_lease_us());
+                self.fences_depend_on_clocks = false;
+            }
+            BrokenAssumption::NoFenceBump => self.locking.fencing = true,
+            BrokenAssumption::ReusedToken
+            | BrokenAssumption::ReusedSuppliedToken
+            | BrokenAssumption::LateExtend => {
                 self.locks = 1;
                 self.locking.fencing = true;
                 self.command_timeout = Duration::from_millis(50);
-                self.network.slow = 150;
-                self.network.slowest = 3 * self.longest();
+                self.network.slow_per_mille = 150;
+                self.network.max_delay_us = 3 * self.max_lease_us();
                 self.network.in_order = false;
-                self.habits.brings = if aim == Broken::BroughtAgain { 900 } else { 0 };
-                if aim == Broken::ExtendsTooLate {
-                    // With one node, one message that arrives twice is enough.
+                self.behavior.supply_token = if assumption == BrokenAssumption::ReusedSuppliedToken
+                {
+                    900
+                } else {
+                    0
+                };
+                if assumption == BrokenAssumption::LateExtend {
+                    // With one node, a single duplicated message is enough.
                     self.node_clocks.truncate(1);
-                    self.keeps_every_write.truncate(1);
-                    self.network.twice = 200;
-                    self.habits.oversleeps = 500;
+                    self.fsyncs_every_write.truncate(1);
+                    self.network.duplicated_per_mille = 200;
+                    self.behavior.oversleep = 500;
                 }
             }
-            Broken::LeasesAreSet => {
-                self.habits.extends = 700;
-                self.habits.mixes = 500;
-                self.habits.oversleeps = 300;
+            BrokenAssumption::ShortenedLeases => {
+                self.behavior.extend = 700;
+                self.behavior.request_shorter_lease = 500;
+                self.behavior.oversleep = 300;
             }
-            Broken::Strangers => {
-                self.network.lost = 150;
+            BrokenAssumption::IgnoredUptime => {
+                self.network.lost_per_mille = 150;
                 self.node_clocks.truncate(3);
             }
-            Broken::WaitCutShort => self.locking.fencing = false,
-            Broken::DifferentNodes => {
+            BrokenAssumption::ShortRestartDelay => self.locking.fencing = false,
+            BrokenAssumption::DifferentNodes => {
                 self.node_clocks.resize(5, self.node_clocks[0]);
-                self.keeps_every_write.resize(5, true);
+                self.fsyncs_every_write.resize(5, true);
             }
-            // So that what is left of a try outlasts everything else.
-            Broken::NoRollback => {
+            // The leftovers of an attempt must outlast everything else.
+            BrokenAssumption::NoRollback => {
                 self.rounds = 1;
-                self.leases.fill(400);
+                self.leases_ms.fill(400);
             }
-            Broken::NoDelayedRestart | Broken::Newcomers => {}
+            BrokenAssumption::NoDelayedRestart | BrokenAssumption::EarlyStart => {}
         }
-        if aim.kind() == Kind::Forgetful {
+        if assumption.schedule_kind() == ScheduleKind::DataLoss {
             let nodes = self.nodes();
-            self.keeps_every_write = vec![false; nodes];
+            self.fsyncs_every_write = vec![false; nodes];
             let minority = (nodes - 1) / 2;
-            let crashes = if aim == Broken::Strangers {
+            let crashes = if assumption == BrokenAssumption::IgnoredUptime {
                 minority
             } else {
                 nodes
             };
             for node in 0..crashes {
-                let down_for = dice.between(MS, 20 * MS);
-                let keeps = Keeps::Nothing;
-                let at = dice.between(0, 4 * self.longest());
-                let crash = Mischief::Crash {
+                let down_for_us = rng.between(MS, 20 * MS);
+                let data = DataAfterRestart::Empty;
+                let at = rng.between(0, 4 * self.max_lease_us());
+                let crash = Fault::Crash {
                     node,
-                    down_for,
-                    keeps,
+                    down_for_us,
+                    data,
                 };
-                self.mischief.push((at, crash));
-                if aim == Broken::Strangers {
-                    self.start_again(dice, at);
+                self.faults.push((at, crash));
+                if assumption == BrokenAssumption::IgnoredUptime {
+                    self.restart_clients(rng, at);
                 }
             }
         }
     }
 
-    /// Breaks it.
-    pub fn break_it(&mut self, dice: &mut Dice, broken: Broken) {
+    /// Breaks the assumption in this schedule.
+    pub fn break_assumption(&mut self, rng: &mut SimRng, broken: BrokenAssumption) {
         self.broken = Some(broken);
-        let longest = self.longest();
+        let max_lease_us = self.max_lease_us();
         match broken {
-            Broken::NoDrift => {
-                self.locking.drift = Drift {
-                    ratio: 0.0,
-                    plus: Duration::ZERO,
+            BrokenAssumption::NoDriftAllowance => {
+                self.locking.drift = ClockDrift {
+                    factor: 0.0,
+                    constant: Duration::ZERO,
                 };
             }
-            Broken::NoDelayedRestart => self.locking.delayed_restart = false,
-            Broken::WaitCutShort => self.locking.longest_lease /= 10,
-            Broken::ClocksJump => {
+            BrokenAssumption::NoDelayedRestart => self.locking.delayed_restart = false,
+            BrokenAssumption::ShortRestartDelay => self.locking.max_lease /= 10,
+            BrokenAssumption::ClockJump => {
                 for node in 0..self.nodes() {
-                    let by = i64::try_from(dice.between(longest / 4, longest)).unwrap();
-                    let at = dice.between(0, 4 * longest);
-                    self.mischief.push((at, Mischief::Step { node, by }));
+                    let by_us = i64::try_from(rng.between(max_lease_us / 4, max_lease_us)).unwrap();
+                    let at = rng.between(0, 4 * max_lease_us);
+                    self.faults.push((at, Fault::StepClock { node, by_us }));
                 }
             }
-            Broken::ClocksBehind => {
+            BrokenAssumption::SkewedClocks => {
                 for clock in &mut self.client_clocks {
-                    clock.off = dice.around(60_000_000);
+                    clock.offset_us = rng.offset(60_000_000);
                 }
             }
-            Broken::Newcomers => self.start_again(dice, 0),
-            // What clients and nodes leave out.
-            Broken::DifferentNodes
-            | Broken::CarelessRelease
-            | Broken::NoRaise
-            | Broken::SameToken
-            | Broken::LeasesAreSet
-            | Broken::Strangers
-            | Broken::NoRollback
-            | Broken::BroughtAgain
-            | Broken::ExtendsTooLate => {}
+            BrokenAssumption::EarlyStart => self.restart_clients(rng, 0),
+            // The simulated clients and nodes check for these themselves.
+            BrokenAssumption::DifferentNodes
+            | BrokenAssumption::UncheckedRelease
+            | BrokenAssumption::NoFenceBump
+            | BrokenAssumption::ReusedToken
+            | BrokenAssumption::ShortenedLeases
+            | BrokenAssumption::IgnoredUptime
+            | BrokenAssumption::NoRollback
+            | BrokenAssumption::ReusedSuppliedToken
+            | BrokenAssumption::LateExtend => {}
         }
     }
 
-    /// All clients end some time later, and others take their places.
-    fn start_again(&mut self, dice: &mut Dice, from: u64) {
+    /// Kills and restarts every client at a random time after `from`.
+    fn restart_clients(&mut self, rng: &mut SimRng, from: u64) {
         for client in 0..self.client_clocks.len() {
-            let at = from + dice.between(0, 4 * self.longest());
-            let down_for = MS;
-            self.mischief
-                .push((at, Mischief::Kill { client, down_for }));
+            let at = from + rng.between(0, 4 * self.max_lease_us());
+            let down_for_us = MS;
+            self.faults.push((
+                at,
+                Fault::KillClient {
+                    client,
+                    down_for_us,
+                },
+            ));
         }
     }
 }

@@ -1,220 +1,227 @@
-//! What must hold, checked at every moment at which somebody begins to rely on a lock, and at the end.
+//! Checks the invariants whenever an owner begins to rely on a lock, and at the end of a schedule.
 
 use std::sync::Arc;
 
 use lockkeeper::server::locking::Token;
-use lockkeeper::server::locking::keep::Kept;
+use lockkeeper::server::locking::renewal::RenewalHandle;
 
-use super::clock::{Clock, Moment};
+use super::clock::{DriftingClock, SimTime};
 
-/// What was found wrong.
+/// A violated invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Violation {
-    /// Two rely on one lock at once.
+    /// Two owners rely on one lock at the same time.
     Overlap(String),
-    /// Who came later has no larger fencing token.
-    FenceFell(String),
-    /// A key is still there when it should be gone.
-    LeftBehind(String),
+    /// A later acquire did not get a larger fencing token.
+    FenceNotIncreasing(String),
+    /// A lock is still on a node when it should be gone.
+    LeftoverKey(String),
     /// The code panicked.
-    Panicked(String),
+    Panic(String),
 }
 
-/// When an owner stops relying on its lock: by its own clock, or because it began to release.
-pub enum Ends {
-    At(Moment),
-    /// It is renewed: by this clock.
-    Kept(Arc<Kept>, Clock),
+/// When an owner stops relying on its lock: the end of the validity by its own clock, or the start
+/// of its release.
+pub enum HoldEnd {
+    At(SimTime),
+    /// The current validity of an auto-renewal, by this clock.
+    Renewed(Arc<RenewalHandle>, DriftingClock),
 }
 
-impl Ends {
-    fn moment(&self) -> Moment {
+impl HoldEnd {
+    fn time(&self) -> SimTime {
         match self {
-            Self::At(moment) => *moment,
-            Self::Kept(kept, clock) => clock.when(kept.now().valid_until()),
+            Self::At(time) => *time,
+            Self::Renewed(kept, clock) => clock.time_of(kept.state().valid_until()),
         }
     }
 }
 
-/// One owner's use of a lock, from the decision on.
-struct Hold {
+/// One hold of a lock, from the decision that it is acquired.
+struct CheckedHold {
     lock: u8,
     client: usize,
     token: Token,
     fence: Option<u64>,
-    /// Its owner had stopped relying on it once: then its fencing token is worth nothing any more.
+    /// The validity ended once, so the owner no longer relies on its fencing token.
     has_lapsed: bool,
-    /// It was released by force: what its owner thinks counts no more.
-    is_condemned: bool,
-    ends: Ends,
+    /// The lock was force-released, so the owner no longer counts.
+    is_force_released: bool,
+    end: HoldEnd,
 }
 
-/// A name for a hold.
+/// The index of a hold.
 pub type HoldId = usize;
 
-/// Watches all holds of one schedule.
+/// Records and checks all holds of one schedule.
 #[derive(Default)]
 pub struct Checker {
-    holds: Vec<Hold>,
-    /// The largest fencing token given for each lock, and to whom.
-    highest: Vec<(u8, u64, HoldId)>,
-    /// What was found wrong first.
+    holds: Vec<CheckedHold>,
+    /// The largest fencing token issued for each lock, and its hold.
+    highest_fences: Vec<(u8, u64, HoldId)>,
+    /// The first violation.
     pub violation: Option<Violation>,
 }
 
-/// What a fencing token is worth.
+/// What the group guarantees about a fencing token.
 #[derive(Clone, Copy)]
-pub struct Promise {
-    /// The largest that the client proposed.
-    pub proposed: u64,
-    /// A node may have forgotten how far it counted, and so lately that what was given before may be ahead of what a
-    /// right clock proposes: then only a proposal that was larger is sure to be given a larger token.
-    pub needs_the_clock: bool,
+pub struct FenceGuarantee {
+    /// The largest token that the client has proposed.
+    pub max_proposed: u64,
+    /// A node may have lost its counter so recently that earlier tokens are ahead of the tokens
+    /// that a correct clock proposes. Then only a proposal above the earlier tokens is guaranteed
+    /// to result in a larger token.
+    pub depends_on_clocks: bool,
 }
 
 impl Checker {
-    /// Somebody got a lock and relies on it until `ends`.
-    pub fn opened(
+    /// An owner acquired a lock and relies on it until `end`.
+    pub fn record_acquire(
         &mut self,
-        now: Moment,
+        now: SimTime,
         (lock, client, token): (u8, usize, &Token),
         fence: Option<u64>,
-        promise: Promise,
-        ends: Ends,
+        guarantee: FenceGuarantee,
+        end: HoldEnd,
     ) -> HoldId {
         let id = self.holds.len();
-        self.holds.push(Hold {
+        self.holds.push(CheckedHold {
             lock,
             client,
             token: token.clone(),
             fence,
             has_lapsed: false,
-            is_condemned: false,
-            ends,
+            is_force_released: false,
+            end,
         });
-        self.nobody_else(id, now);
-        self.rises(id, promise);
+        self.check_exclusive(id, now);
+        self.check_fence_increases(id, guarantee);
         id
     }
 
-    /// An owner relies on its lock for longer, and on its fencing token too.
-    pub fn prolonged(&mut self, now: Moment, id: HoldId, ends: Ends) {
-        self.holds[id].ends = ends;
-        self.nobody_else(id, now);
-        self.is_highest(id, now);
+    /// An owner relies on its lock, and on its fencing token, until a later time.
+    pub fn record_extension(&mut self, now: SimTime, id: HoldId, end: HoldEnd) {
+        self.holds[id].end = end;
+        self.check_exclusive(id, now);
+        self.check_fence_is_highest(id, now);
     }
 
-    /// An owner relies on its lock again, after it had stopped.
-    pub fn revived(&mut self, now: Moment, id: HoldId, ends: Ends) {
+    /// An owner relies on its lock again after the validity had ended.
+    pub fn record_late_extension(&mut self, now: SimTime, id: HoldId, end: HoldEnd) {
         self.holds[id].has_lapsed = true;
-        self.prolonged(now, id, ends);
+        self.record_extension(now, id, end);
     }
 
-    /// An owner took its own lock once more and got another fencing token.
-    pub fn retaken(
+    /// An owner acquired its own lock again and received a new fencing token.
+    pub fn record_reacquire(
         &mut self,
-        now: Moment,
+        now: SimTime,
         id: HoldId,
         fence: Option<u64>,
-        promise: Promise,
-        ends: Moment,
+        guarantee: FenceGuarantee,
+        end: SimTime,
     ) {
-        self.holds[id].ends = Ends::At(ends);
+        self.holds[id].end = HoldEnd::At(end);
         self.holds[id].fence = fence;
         self.holds[id].has_lapsed = false;
-        self.nobody_else(id, now);
-        self.rises(id, promise);
+        self.check_exclusive(id, now);
+        self.check_fence_increases(id, guarantee);
     }
 
-    /// An owner does not rely on its lock any more.
-    pub fn closed(&mut self, now: Moment, id: HoldId) {
+    /// An owner no longer relies on its lock.
+    pub fn record_release(&mut self, now: SimTime, id: HoldId) {
         let hold = &mut self.holds[id];
-        hold.ends = Ends::At(hold.ends.moment().min(now));
+        hold.end = HoldEnd::At(hold.end.time().min(now));
     }
 
-    /// Whether anybody held a lock with this token.
-    pub fn was_held_as(&self, token: &[u8]) -> bool {
+    /// Whether a lock was ever held with this token.
+    pub fn has_hold_with(&self, token: &[u8]) -> bool {
         self.holds.iter().any(|hold| hold.token.expose() == token)
     }
 
-    /// Somebody releases the latest hold of a lock by force: whose it is.
-    pub fn condemn(&mut self, lock: u8) -> Option<Token> {
+    /// The latest hold of a lock is force-released. Returns the token of its owner.
+    pub fn record_force_release(&mut self, lock: u8) -> Option<Token> {
         let hold = self.holds.iter_mut().rfind(|hold| hold.lock == lock)?;
-        hold.is_condemned = true;
+        hold.is_force_released = true;
         Some(hold.token.clone())
     }
 
-    /// Something is still on a node.
-    pub fn left_behind(&mut self, what: String) {
-        self.violation.get_or_insert(Violation::LeftBehind(what));
+    pub fn report_leftover(&mut self, message: String) {
+        self.violation
+            .get_or_insert(Violation::LeftoverKey(message));
     }
 
-    fn nobody_else(&mut self, id: HoldId, now: Moment) {
+    fn check_exclusive(&mut self, id: HoldId, now: SimTime) {
         let this = &self.holds[id];
-        // What an owner hears when its validity is over lets it rely on nothing.
-        if this.is_condemned || this.ends.moment() <= now {
+        // A reply after the end of the validity does not let the owner rely on the lock.
+        if this.is_force_released || this.end.time() <= now {
             return;
         }
-        let another = self.holds.iter().find(|hold| {
-            let is_another = hold.lock == this.lock && hold.token != this.token;
-            is_another && !hold.is_condemned && hold.ends.moment() > now
+        let other = self.holds.iter().find(|hold| {
+            let is_other_owner = hold.lock == this.lock && hold.token != this.token;
+            is_other_owner && !hold.is_force_released && hold.end.time() > now
         });
-        if let Some(other) = another {
-            let what = format!(
+        if let Some(other) = other {
+            let message = format!(
                 "client {} relies on lock {} from {} on, and client {} until {}",
                 this.client,
                 this.lock,
                 ms(now),
                 other.client,
-                ms(other.ends.moment())
+                ms(other.end.time())
             );
-            self.violation.get_or_insert(Violation::Overlap(what));
+            self.violation.get_or_insert(Violation::Overlap(message));
         }
     }
 
-    fn rises(&mut self, id: HoldId, promise: Promise) {
+    fn check_fence_increases(&mut self, id: HoldId, guarantee: FenceGuarantee) {
         let Some(fence) = self.holds[id].fence else {
             return;
         };
         let lock = self.holds[id].lock;
-        let Some(highest) = self.highest.iter_mut().find(|(of, ..)| *of == lock) else {
-            self.highest.push((lock, fence, id));
+        let Some(highest) = self.highest_fences.iter_mut().find(|(of, ..)| *of == lock) else {
+            self.highest_fences.push((lock, fence, id));
             return;
         };
         if fence > highest.1 {
             *highest = (lock, fence, id);
             return;
         }
-        if promise.needs_the_clock && promise.proposed <= highest.1 {
+        if guarantee.depends_on_clocks && guarantee.max_proposed <= highest.1 {
             return;
         }
         let (this, other) = (&self.holds[id], &self.holds[highest.2]);
-        let what = format!(
-            "client {} got {fence} for lock {lock}, after client {} got {}",
+        let message = format!(
+            "client {} received token {fence} for lock {lock} after client {} received {}",
             this.client, other.client, highest.1
         );
-        self.violation.get_or_insert(Violation::FenceFell(what));
+        self.violation
+            .get_or_insert(Violation::FenceNotIncreasing(message));
     }
 
-    fn is_highest(&mut self, id: HoldId, now: Moment) {
+    fn check_fence_is_highest(&mut self, id: HoldId, now: SimTime) {
         let hold = &self.holds[id];
-        let highest = self.highest.iter().find(|(lock, ..)| *lock == hold.lock);
+        let highest = self
+            .highest_fences
+            .iter()
+            .find(|(lock, ..)| *lock == hold.lock);
         if let (Some(fence), Some((lock, highest, _))) = (hold.fence, highest)
             && !hold.has_lapsed
-            && !hold.is_condemned
-            && hold.ends.moment() > now
+            && !hold.is_force_released
+            && hold.end.time() > now
             && fence < *highest
         {
-            let what = format!(
-                "client {} relies on lock {lock} again with {fence}, after {highest} was given",
+            let message = format!(
+                "client {} relies on lock {lock} again with token {fence} after {highest} was issued",
                 hold.client
             );
-            self.violation.get_or_insert(Violation::FenceFell(what));
+            self.violation
+                .get_or_insert(Violation::FenceNotIncreasing(message));
         }
     }
 }
 
-/// A moment as people read it.
-pub fn ms(moment: Moment) -> String {
-    format!("{}.{:03} ms", moment / 1000, moment % 1000)
+/// Formats a time in milliseconds.
+pub fn ms(time: SimTime) -> String {
+    format!("{}.{:03} ms", time / 1000, time % 1000)
 }

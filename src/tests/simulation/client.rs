@@ -1,60 +1,60 @@
-//! What a client does with its life: take locks, rely on them, extend them, let go of them, more or less in time. It calls
-//! the product's own code; only when it does so is decided here.
+//! A simulated client: it acquires locks, relies on them, extends and releases them, sometimes
+//! late. It calls the product's own code; this module only decides when.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockkeeper::domain::{ActOutcome, GroupKind, NodeAct, SeenHold};
+use lockkeeper::domain::reason::Reason;
+use lockkeeper::domain::{GroupKind, NodeOutcome, NodeResult, ObservedHold};
 use lockkeeper::server::clock;
 use lockkeeper::server::config::GroupConfig;
-use lockkeeper::server::locking::keep::{Hold, keep};
-use lockkeeper::server::locking::pace::Limits;
-use lockkeeper::server::locking::wait::Queues;
+use lockkeeper::server::locking::renewal::{RenewalParams, start_renewal};
+use lockkeeper::server::locking::renewal_schedule::RenewalLimits;
+use lockkeeper::server::locking::wait_queue::WaitQueues;
 use lockkeeper::server::locking::{
-    Attempt, Claim, Condemned, End, Layout, Token, Want, acquire_unless, extend, force_release,
-    release,
+    AcquireAttempt, AcquireOutcome, AcquireParams, AcquireResult, ForceTarget, Layout, Token,
+    acquire_within_cancellable, extend, force_release, release,
 };
 use lockkeeper::server::nodes::Group;
 use parking_lot::MutexGuard;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::assumptions::Broken;
-use super::checker::{Ends, HoldId, Promise, ms};
-use super::clock::of_client;
-use super::counts::Seen;
+use super::assumptions::BrokenAssumption;
+use super::checker::{FenceGuarantee, HoldEnd, HoldId, ms};
+use super::clock::client_clock;
+use super::coverage::Counter;
 use super::network::SimNode;
 use super::schedule::{MS, Plan};
-use super::world::{Event, Shared, World, key_of, letter, lock};
+use super::virtual_time::{SharedWorld, SimEvent, World, lock_key, lock_world, node_name};
 
-/// A client's program.
-pub struct Me {
-    world: Shared,
+/// One run of a client.
+pub struct ClientProgram {
+    world: SharedWorld,
     plan: Arc<Plan>,
     client: usize,
     clock: clock::Clock,
     group: Arc<Group<SimNode>>,
-    queues: Queues,
+    queues: WaitQueues,
 }
 
-/// A lock that a client has.
-struct Held {
+/// A lock that the client holds.
+struct HeldLock {
     id: HoldId,
     lock: u8,
-    want: Want,
-    /// Until when the client relies on it, by its own clock.
-    until: Instant,
+    params: AcquireParams,
+    /// The end of the validity by the client's own clock.
+    valid_until: Instant,
 }
 
-impl Me {
-    /// A program that has just been started for the so many-th time.
+impl ClientProgram {
     pub fn new(
-        world: &Shared,
+        world: &SharedWorld,
         plan: &Arc<Plan>,
         (client, run): (usize, u32),
         stop: CancellationToken,
     ) -> Self {
-        let clock = of_client(world, client);
+        let clock = client_clock(world, client);
         let node = |node: usize| {
             Arc::new(SimNode {
                 world: Arc::clone(world),
@@ -62,7 +62,7 @@ impl Me {
                 client,
                 run,
                 node,
-                name: letter(node).to_string(),
+                name: node_name(node).to_string(),
                 command_timeout: plan.command_timeout,
             })
         };
@@ -72,341 +72,378 @@ impl Me {
             locking: plan.locking.clone(),
             ..GroupConfig::new(&format!("client {client}, run {run}"), [])
         };
-        let nodes = plan.nodes_of(client).into_iter().map(node).collect();
-        let group = Group::of_nodes(nodes, config, clock.clone(), stop);
+        let nodes = plan
+            .configured_nodes(client)
+            .into_iter()
+            .map(node)
+            .collect();
+        let group = Group::from_nodes(nodes, config, clock.clone(), stop);
         Self {
             world: Arc::clone(world),
             plan: Arc::clone(plan),
             client,
             clock,
             group: Arc::new(group),
-            queues: Queues::default(),
+            queues: WaitQueues::default(),
         }
     }
 
     fn world(&self) -> MutexGuard<'_, World> {
-        lock(&self.world)
+        lock_world(&self.world)
     }
 
-    fn happens(&self, per_mille: u64) -> bool {
-        self.world().dice.happens(per_mille)
+    fn chance(&self, per_mille: u64) -> bool {
+        self.world().rng.chance(per_mille)
     }
 
     fn between(&self, low: u64, high: u64) -> u64 {
-        self.world().dice.between(low, high)
+        self.world().rng.between(low, high)
     }
 
-    fn saw(&self, what: Seen) {
-        self.world().counts.saw(what);
+    fn increment(&self, counter: Counter) {
+        self.world().counters.increment(counter);
     }
 
-    fn note(&self, what: impl FnOnce() -> String) {
+    fn trace(&self, message: impl FnOnce() -> String) {
         let client = self.client;
-        self.world().note(|_| format!("client {client} {}", what()));
+        self.world()
+            .trace(|_| format!("client {client} {}", message()));
     }
 
-    async fn sleep(&self, micros: u64) {
-        self.clock.sleep(Duration::from_micros(micros)).await;
+    async fn sleep(&self, duration_us: u64) {
+        self.clock.sleep(Duration::from_micros(duration_us)).await;
     }
 
-    /// What the fence of a hold is worth, of which the client knows no more than the largest that it proposed.
-    fn promise(&self) -> Promise {
-        Promise {
-            proposed: self
+    /// The guarantee for the next fencing token. Of the proposals, only the largest one so far is
+    /// known.
+    fn fence_guarantee(&self) -> FenceGuarantee {
+        FenceGuarantee {
+            max_proposed: self
                 .group
-                .proposed()
+                .last_fencing_token()
                 .load(std::sync::atomic::Ordering::Relaxed),
-            needs_the_clock: self.plan.needs_the_clock,
+            depends_on_clocks: self.plan.fences_depend_on_clocks,
         }
     }
 
-    /// Everything a client does.
-    pub async fn live(self) {
+    /// Runs the client to its end.
+    pub async fn run(self) {
         let plan = &self.plan;
-        let ttl_ms = plan.leases[self.client];
-        let mut used: Option<Token> = None;
+        let ttl_ms = plan.leases_ms[self.client];
+        let mut previous_token: Option<Token> = None;
         for _ in 0..plan.rounds {
-            if self.happens(plan.habits.idles) {
+            if self.chance(plan.behavior.idle) {
                 self.sleep(self.between(3_600_000 * MS, 7_200_000 * MS))
                     .await;
             }
             self.sleep(self.between(0, ttl_ms * MS)).await;
-            let place = u8::try_from(self.between(0, plan.locks.into())).unwrap();
-            if self.happens(plan.habits.forces) {
-                self.force(place).await;
+            let lock_index = u8::try_from(self.between(0, plan.locks.into())).unwrap();
+            if self.chance(plan.behavior.force_release) {
+                self.force_release(lock_index).await;
             }
-            let brought = self.happens(plan.habits.brings);
-            let again = used
+            let caller_supplied = self.chance(plan.behavior.supply_token);
+            let reused = previous_token
                 .take()
-                .filter(|_| brought && plan.breaks(Broken::BroughtAgain));
-            let token = again.unwrap_or_else(|| Layout::Plain.mint("client"));
-            self.world().name(token.expose());
-            let want = Want {
-                brought,
-                ..Want::plain(&key_of(place), &token, Duration::from_millis(ttl_ms))
+                .filter(|_| caller_supplied && plan.breaks(BrokenAssumption::ReusedSuppliedToken));
+            let token = reused.unwrap_or_else(|| Layout::Plain.generate_token("client"));
+            self.world().name_token(token.expose());
+            let params = AcquireParams {
+                caller_supplied,
+                ..AcquireParams::plain(&lock_key(lock_index), &token, Duration::from_millis(ttl_ms))
             };
-            if let Some(mut held) = self.take(place, want).await {
-                self.hold(&mut held).await;
+            if let Some(mut held) = self.acquire(lock_index, params).await {
+                self.use_lock(&mut held).await;
             }
-            used = brought.then_some(token);
+            previous_token = caller_supplied.then_some(token);
         }
     }
 
-    /// Waits for a lock for a while.
-    async fn take(&self, place: u8, mut want: Want) -> Option<Held> {
-        let wait = Duration::from_micros(self.between(0, 2 * self.plan.longest()));
-        let hung_up = CancellationToken::new();
-        if self.happens(self.plan.habits.hangs_up) {
+    /// Tries to acquire a lock for a random time.
+    async fn acquire(&self, lock_index: u8, mut params: AcquireParams) -> Option<HeldLock> {
+        let wait = Duration::from_micros(self.between(0, 2 * self.plan.max_lease_us()));
+        let cancelled = CancellationToken::new();
+        if self.chance(self.plan.behavior.cancel_acquire) {
             let after = self.between(0, 10 * MS);
-            let hangs_up = Event::HangUp(hung_up.clone());
-            self.world().after(after, hangs_up);
+            let cancel = SimEvent::CancelAcquire(cancelled.clone());
+            self.world().schedule_after(after, cancel);
         }
-        let queue = self.queues.join(&want.key);
-        let attempt = acquire_unless(&self.group, &want, wait, queue, hung_up.clone()).await;
-        if hung_up.is_cancelled() {
-            self.saw(Seen::HungUp);
+        let queue_position = self.queues.join(&params.key);
+        let attempt = acquire_within_cancellable(
+            &self.group,
+            &params,
+            wait,
+            queue_position,
+            cancelled.clone(),
+        )
+        .await;
+        if cancelled.is_cancelled() {
+            self.increment(Counter::AcquireCancelled);
             return None;
         }
-        self.heard(&attempt);
+        self.count_outcome(&attempt);
         let until = attempt.valid_until()?;
         if let Some(token) = attempt.token.clone() {
-            self.saw(Seen::TokenChanged);
-            self.world().name(token.expose());
-            want.token = token;
+            self.increment(Counter::TokenChanged);
+            self.world().name_token(token.expose());
+            params.token = token;
         }
-        let promise = self.promise();
+        let guarantee = self.fence_guarantee();
         let mut world = self.world();
-        let ends = world.clients[self.client].clock.when(until);
-        let (now, token) = (world.now, world.name(want.token.expose()));
+        let end = world.clients[self.client].clock.time_of(until);
+        let (now, token) = (world.now, world.name_token(params.token.expose()));
         let (client, fence) = (self.client, attempt.fence);
-        world.note(|_| {
+        world.trace(|_| {
             format!(
-                "client {client} HAS lock {place} as {token} until {}, with {fence:?}",
-                ms(ends)
+                "client {client} acquires lock {lock_index} as {token} until {}, fence {fence:?}",
+                ms(end)
             )
         });
-        let who = (place, client, &want.token);
+        let owner = (lock_index, client, &params.token);
         let id = world
             .checker
-            .opened(now, who, fence, promise, Ends::At(ends));
+            .record_acquire(now, owner, fence, guarantee, HoldEnd::At(end));
         drop(world);
-        Some(Held {
+        Some(HeldLock {
             id,
-            lock: place,
-            want,
-            until,
+            lock: lock_index,
+            params,
+            valid_until: until,
         })
     }
 
-    /// Counts what a try came to.
-    fn heard(&self, attempt: &Attempt) {
-        self.saw(match attempt.end {
-            End::Won(_) => Seen::Won,
-            End::Taken { .. } => Seen::KeptOut,
-            End::NotHeld | End::NoQuorum | End::WrongType(_) => Seen::NoQuorum,
+    /// Counts the result of an acquire and the outcomes on its nodes.
+    fn count_outcome(&self, attempt: &AcquireOutcome) {
+        self.increment(match attempt.result {
+            AcquireResult::Acquired(_) => Counter::Acquired,
+            AcquireResult::HeldByOther { .. } => Counter::HeldByOther,
+            AcquireResult::NotHeld | AcquireResult::NoQuorum | AcquireResult::WrongType(_) => {
+                Counter::NoQuorum
+            }
         });
         for node in &attempt.nodes {
             match &node.outcome {
-                ActOutcome::Failed { reason } if reason.contains("restarted or is new") => {
-                    self.saw(Seen::Abstained);
-                }
-                ActOutcome::Released => self.saw(Seen::Withdrawn),
+                NodeOutcome::Failed {
+                    reason: Reason::RestartHazard { .. },
+                } => self.increment(Counter::NodeExcluded),
+                NodeOutcome::Released => self.increment(Counter::RolledBack),
                 _ => {}
             }
         }
     }
 
-    /// Relies on a lock for a while, and lets it go.
-    async fn hold(&self, held: &mut Held) {
-        let habits = self.plan.habits;
+    /// Relies on a lock for a while and then releases or abandons it.
+    async fn use_lock(&self, held: &mut HeldLock) {
+        let behavior = self.plan.behavior;
         loop {
-            if self.happens(habits.keeps) {
-                self.keep(held).await;
+            if self.chance(behavior.auto_renew) {
+                self.auto_renew(held).await;
             }
-            let left = held.until.saturating_duration_since(self.clock.instant());
+            let left = held
+                .valid_until
+                .saturating_duration_since(self.clock.instant());
             let left = u64::try_from(left.as_micros()).unwrap();
-            let ttl = u64::try_from(held.want.ttl.as_micros()).unwrap();
-            let span = if self.happens(habits.oversleeps) {
+            let ttl = u64::try_from(held.params.ttl.as_micros()).unwrap();
+            let pause = if self.chance(behavior.oversleep) {
                 self.between(left, left + ttl * 3 / 2)
             } else {
                 self.between(0, left)
             };
-            self.sleep(span).await;
-            if !self.happens(habits.extends) {
+            self.sleep(pause).await;
+            if !self.chance(behavior.extend) {
                 break;
             }
-            if !held.want.brought || self.happens(500) {
+            if !held.params.caller_supplied || self.chance(500) {
                 self.extend(held).await;
-            } else if !self.retake(held).await && !self.plan.breaks(Broken::BroughtAgain) {
+            } else if !self.reacquire(held).await
+                && !self.plan.breaks(BrokenAssumption::ReusedSuppliedToken)
+            {
                 break;
             }
         }
-        if self.happens(habits.leaves) {
-            self.note(|| "goes away without a release".to_owned());
+        if self.chance(behavior.skip_release) {
+            self.trace(|| "leaves without a release".to_owned());
         } else {
             self.release(held).await;
         }
     }
 
-    /// The lease that an owner asks for when it has the lock already: not always the one that it has.
-    fn lease_again(&self, held: &Held) -> Duration {
-        if self.happens(self.plan.habits.mixes) {
-            self.saw(Seen::AskedForLess);
-            return held.want.ttl / 4;
+    /// The lease that an owner requests when it extends or reacquires: sometimes shorter than the
+    /// current one.
+    fn next_lease(&self, held: &HeldLock) -> Duration {
+        if self.chance(self.plan.behavior.request_shorter_lease) {
+            self.increment(Counter::ShorterLeaseRequested);
+            return held.params.ttl / 4;
         }
-        held.want.ttl
+        held.params.ttl
     }
 
-    /// Takes its own lock once more, with the token that was brought along.
-    async fn retake(&self, held: &mut Held) -> bool {
-        let want = Want {
-            ttl: self.lease_again(held),
-            ..held.want.clone()
+    /// Acquires its own lock again with the caller-supplied token.
+    async fn reacquire(&self, held: &mut HeldLock) -> bool {
+        let params = AcquireParams {
+            ttl: self.next_lease(held),
+            ..held.params.clone()
         };
-        let attempt = Claim::new(&self.group, &want).try_once().await;
+        let attempt = AcquireAttempt::new(&self.group, &params).try_once().await;
         let Some(until) = attempt.valid_until() else {
             return false;
         };
-        self.saw(Seen::Retaken);
-        // It may have asked for less: what it was promised before stays true.
-        held.until = held.until.max(until);
-        let promise = self.promise();
+        self.increment(Counter::Reacquired);
+        // A shorter lease does not revoke the earlier validity.
+        held.valid_until = held.valid_until.max(until);
+        let guarantee = self.fence_guarantee();
         let mut world = self.world();
-        let (now, ends) = (world.now, world.clients[self.client].clock.when(held.until));
+        let (now, end) = (
+            world.now,
+            world.clients[self.client].clock.time_of(held.valid_until),
+        );
         let fence = attempt.fence;
         let client = self.client;
-        world.note(|_| {
+        world.trace(|_| {
             format!(
-                "client {client} has it once more, until {}, with {fence:?}",
-                ms(ends)
+                "client {client} reacquires it until {}, fence {fence:?}",
+                ms(end)
             )
         });
-        world.checker.retaken(now, held.id, fence, promise, ends);
+        world
+            .checker
+            .record_reacquire(now, held.id, fence, guarantee, end);
         true
     }
 
-    async fn extend(&self, held: &mut Held) {
-        let ttl = self.lease_again(held);
-        let attempt = extend(&self.group, &held.want.key, &held.want.token, ttl).await;
+    async fn extend(&self, held: &mut HeldLock) {
+        let ttl = self.next_lease(held);
+        let attempt = extend(&self.group, &held.params.key, &held.params.token, ttl).await;
         let Some(until) = attempt.valid_until() else {
-            return self.saw(Seen::ExtendFailed);
+            return self.increment(Counter::ExtendFailed);
         };
-        // A node acquires during an extension where the lock is put back.
-        let is_put_back = |node: &&_| matches!(node, ActOutcome::Acquired);
+        // `Acquired` in an extend means that the lock was restored on the node.
+        let is_restored = |outcome: &&_| matches!(outcome, NodeOutcome::Acquired);
         for _ in attempt
             .nodes
             .iter()
             .map(|node| &node.outcome)
-            .filter(is_put_back)
+            .filter(is_restored)
         {
-            self.saw(Seen::PutBack);
+            self.increment(Counter::LockRestored);
         }
-        let was_late = attempt.known_at > held.until;
-        held.until = held.until.max(until);
+        let was_late = attempt.completed_at > held.valid_until;
+        held.valid_until = held.valid_until.max(until);
         let mut world = self.world();
-        let (now, ends) = (world.now, world.clients[self.client].clock.when(held.until));
+        let (now, end) = (
+            world.now,
+            world.clients[self.client].clock.time_of(held.valid_until),
+        );
         let client = self.client;
-        world.note(|_| format!("client {client} has extended it until {}", ms(ends)));
+        world.trace(|_| format!("client {client} extends it until {}", ms(end)));
         if was_late {
-            world.counts.saw(Seen::ExtendedLate);
+            world.counters.increment(Counter::ExtendedLate);
         } else {
-            world.counts.saw(Seen::Extended);
+            world.counters.increment(Counter::Extended);
         }
-        if was_late && !self.plan.breaks(Broken::ExtendsTooLate) {
-            world.checker.revived(now, held.id, Ends::At(ends));
+        if was_late && !self.plan.breaks(BrokenAssumption::LateExtend) {
+            world
+                .checker
+                .record_late_extension(now, held.id, HoldEnd::At(end));
         } else {
-            world.checker.prolonged(now, held.id, Ends::At(ends));
+            world
+                .checker
+                .record_extension(now, held.id, HoldEnd::At(end));
         }
     }
 
-    /// Has the lock renewed for a while.
-    async fn keep(&self, held: &mut Held) {
-        let left = held.until.saturating_duration_since(self.clock.instant());
+    /// Renews the lock automatically for a while.
+    async fn auto_renew(&self, held: &mut HeldLock) {
+        let left = held
+            .valid_until
+            .saturating_duration_since(self.clock.instant());
         if left.is_zero() {
             return;
         }
-        let ttl = held.want.ttl;
-        let hold = Hold {
-            key: held.want.key.clone(),
-            token: held.want.token.clone(),
+        let ttl = held.params.ttl;
+        let params = RenewalParams {
+            key: held.params.key.clone(),
+            token: held.params.token.clone(),
             ttl,
             validity: left,
             nodes: Vec::new(),
-            limits: Limits::NONE,
-            ahead: Duration::ZERO,
+            limits: RenewalLimits::NONE,
+            lead_time: Duration::ZERO,
         };
-        self.note(|| "has it renewed".to_owned());
-        let kept = Arc::new(keep(Arc::clone(&self.group), hold));
+        self.trace(|| "starts auto-renewal".to_owned());
+        let renewal = Arc::new(start_renewal(Arc::clone(&self.group), params));
         let clock = self.world().clients[self.client].clock;
         for _ in 0..self.between(1, 24) {
-            let ends = Ends::Kept(Arc::clone(&kept), clock);
-            self.relies(held, kept.now().valid_until(), ends);
-            if !kept.is_going_on() {
-                self.saw(Seen::RenewalsEnded);
+            let end = HoldEnd::Renewed(Arc::clone(&renewal), clock);
+            self.record_validity(held, renewal.state().valid_until(), end);
+            if !renewal.is_active() {
+                self.increment(Counter::RenewalEnded);
                 break;
             }
             self.clock.sleep(ttl / 8).await;
         }
-        kept.stop();
-        let stood = kept.now();
-        if stood.extensions() > 0 {
-            self.saw(Seen::Renewed);
+        renewal.stop();
+        let state = renewal.state();
+        if state.renewals() > 0 {
+            self.increment(Counter::Renewed);
         }
-        let until = stood.valid_until();
-        self.relies(held, until, Ends::At(clock.when(until)));
+        let until = state.valid_until();
+        self.record_validity(held, until, HoldEnd::At(clock.time_of(until)));
     }
 
-    /// It relies on its lock until then: for longer, or again.
-    fn relies(&self, held: &mut Held, until: Instant, ends: Ends) {
-        let was_late = self.clock.instant() > held.until;
-        held.until = until;
+    /// Records the new end of the validity, either before or after the old one passed.
+    fn record_validity(&self, held: &mut HeldLock, until: Instant, end: HoldEnd) {
+        let was_late = self.clock.instant() > held.valid_until;
+        held.valid_until = until;
         let mut world = self.world();
         let now = world.now;
         if was_late {
-            world.checker.revived(now, held.id, ends);
+            world.checker.record_late_extension(now, held.id, end);
         } else {
-            world.checker.prolonged(now, held.id, ends);
+            world.checker.record_extension(now, held.id, end);
         }
     }
 
-    async fn release(&self, held: &Held) {
-        let is_late = self.clock.instant() > held.until;
-        self.saw(if is_late {
-            Seen::ReleasedLate
+    async fn release(&self, held: &HeldLock) {
+        let is_late = self.clock.instant() > held.valid_until;
+        self.increment(if is_late {
+            Counter::ReleasedLate
         } else {
-            Seen::Released
+            Counter::Released
         });
-        self.note(|| format!("releases lock {}", held.lock));
+        self.trace(|| format!("releases lock {}", held.lock));
         {
             let mut world = self.world();
             let now = world.now;
-            world.checker.closed(now, held.id);
+            world.checker.record_release(now, held.id);
         }
-        release(&self.group, &held.want.key, &held.want.token).await;
+        release(&self.group, &held.params.key, &held.params.token).await;
     }
 
-    /// Releases somebody else's lock by force: exactly the hold that it saw. That owner relies on nothing from then on.
-    async fn force(&self, place: u8) {
-        let Some(owner) = self.world().checker.condemn(place) else {
+    /// Force-releases the latest hold of a lock. From then on its owner no longer counts as relying
+    /// on it.
+    async fn force_release(&self, lock_index: u8) {
+        let Some(owner) = self.world().checker.record_force_release(lock_index) else {
             return;
         };
-        let key = key_of(place);
-        self.note(|| format!("releases lock {place} by force"));
+        let key = lock_key(lock_index);
+        self.trace(|| format!("force-releases lock {lock_index}"));
         let fingerprint = owner.fingerprint();
-        let forced = force_release(
+        let outcome = force_release(
             &self.group,
-            Condemned {
+            ForceTarget {
                 key: &key,
                 fingerprint: &fingerprint,
-                seen: SeenHold::default(),
-                known_as: None,
+                expected_hold: ObservedHold::default(),
+                known_format: None,
                 harm_accepted: true,
             },
         );
-        let forced = forced.await.expect("it is no format that is refused");
-        let is_released = |act: &NodeAct| act.outcome == ActOutcome::Released;
-        if forced.nodes.iter().any(is_released) {
-            self.saw(Seen::Forced);
+        let outcome = outcome
+            .await
+            .expect("the plain format allows a force release");
+        let is_released = |node: &NodeResult| node.outcome == NodeOutcome::Released;
+        if outcome.nodes.iter().any(is_released) {
+            self.increment(Counter::ForceReleased);
         }
     }
 }

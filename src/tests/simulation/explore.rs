@@ -1,32 +1,33 @@
-//! Many schedules at once, and one again that was found.
+//! Runs many schedules, and replays a single one with a trace.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::checker::Violation;
-use super::counts::Counts;
+use super::coverage::Counters;
 use super::schedule::Plan;
-use super::world::run;
+use super::virtual_time::run_schedule;
 
-/// How many schedules every run of the tests tries.
+/// The number of schedules in a normal test run.
 pub const SCHEDULES: u64 = 1_000;
 
-/// What the environment asks for.
-pub struct Asked {
-    /// This schedule alone, told step by step.
+/// Options from environment variables.
+pub struct EnvOptions {
+    /// Run only this schedule and print its trace.
     pub seed: Option<u64>,
-    /// With this assumption broken.
+    /// Break this assumption.
     pub broken: Option<String>,
-    /// So many schedules.
+    /// Run this many schedules.
     pub schedules: Option<u64>,
-    /// As many as fit into this time.
+    /// Run for this long.
     pub soak: Option<Duration>,
 }
 
-impl Asked {
-    /// Reads `LOCKKEEPER_SEED`, `LOCKKEEPER_BROKEN`, `LOCKKEEPER_SCHEDULES` and `LOCKKEEPER_SOAK_SECONDS`.
-    pub fn by_environment() -> Self {
+impl EnvOptions {
+    /// Reads `LOCKKEEPER_SEED`, `LOCKKEEPER_BROKEN`, `LOCKKEEPER_SCHEDULES` and
+    /// `LOCKKEEPER_SOAK_SECONDS`.
+    pub fn from_env() -> Self {
         #[expect(
             clippy::disallowed_methods,
             reason = "a test has no configuration file"
@@ -41,84 +42,81 @@ impl Asked {
         }
     }
 
-    /// How far to look.
     pub fn limits(&self) -> Limits {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         match (self.schedules, self.soak) {
-            (None, None) => Limits::first(SCHEDULES),
+            (None, None) => Limits::first_schedules(SCHEDULES),
             (Some(schedules), time) => Limits {
-                time,
+                max_time: time,
                 cores,
-                ..Limits::first(schedules)
+                ..Limits::first_schedules(schedules)
             },
-            // What every run tries is known; these are others.
+            // Seeds other than those of the normal test run.
             (None, time) => Limits {
-                first: u64::from(rand::random::<u32>()) << 24,
-                time,
+                first_seed: u64::from(rand::random::<u32>()) << 24,
+                max_time: time,
                 cores,
-                ..Limits::first(u64::MAX)
+                ..Limits::first_schedules(u64::MAX)
             },
         }
     }
 }
 
-/// What came of many schedules.
-pub struct Explored {
-    pub counts: Counts,
-    /// The schedules in which something was found, smallest number first.
-    pub found: Vec<(u64, Violation)>,
-    pub took: Duration,
+/// The result of many schedules.
+pub struct Exploration {
+    pub counters: Counters,
+    /// The seeds of schedules with a violation, in ascending order.
+    pub violations: Vec<(u64, Violation)>,
+    pub elapsed: Duration,
 }
 
-/// How far to look.
+/// The limits of an exploration.
 pub struct Limits {
-    /// The number of the first schedule.
-    pub first: u64,
-    /// So many schedules.
+    pub first_seed: u64,
+    /// The maximum number of schedules.
     pub schedules: u64,
-    /// Not longer than this.
-    pub time: Option<Duration>,
-    /// Not further when so many have found something.
-    pub enough: usize,
-    /// On so many cores. The other tests have something to do, too.
+    pub max_time: Option<Duration>,
+    /// The exploration stops after this many schedules with a violation.
+    pub max_violations: usize,
+    /// The number of threads. One by default, because other tests run concurrently.
     pub cores: usize,
 }
 
 impl Limits {
-    /// The first schedules, until one finds something.
-    pub fn first(schedules: u64) -> Self {
+    /// Seeds from 0 on, until the first violation.
+    pub fn first_schedules(schedules: u64) -> Self {
         Self {
-            first: 0,
+            first_seed: 0,
             schedules,
-            time: None,
-            enough: 1,
+            max_time: None,
+            max_violations: 1,
             cores: 1,
         }
     }
 }
 
-/// Runs schedules.
-pub fn explore(limits: &Limits, plan: impl Fn(u64) -> Plan + Sync) -> Explored {
-    let began = Instant::now();
+/// Runs the schedules with the plans that `plan` returns for their seeds.
+pub fn explore(limits: &Limits, plan: impl Fn(u64) -> Plan + Sync) -> Exploration {
+    let started = Instant::now();
     let next = AtomicU64::new(0);
-    let all = Mutex::new((Counts::default(), Vec::new()));
+    let all = Mutex::new((Counters::default(), Vec::new()));
     let work = || {
-        let mut counts = Counts::default();
+        let mut counters = Counters::default();
         loop {
             let nth = next.fetch_add(1, Ordering::Relaxed);
-            let is_over = limits.time.is_some_and(|time| began.elapsed() >= time);
-            let has_enough = all.lock().unwrap().1.len() >= limits.enough;
-            if nth >= limits.schedules || is_over || has_enough {
+            let timed_out = limits.max_time.is_some_and(|max| started.elapsed() >= max);
+            let has_enough = all.lock().unwrap().1.len() >= limits.max_violations;
+            if nth >= limits.schedules || timed_out || has_enough {
                 break;
             }
-            let seed = limits.first + nth;
-            let outcome = run(seed, plan(seed), false);
-            counts.add(&outcome.counts);
+            let seed = limits.first_seed + nth;
+            let outcome = run_schedule(seed, plan(seed), false);
+            counters.merge(&outcome.counters);
             if let Some(violation) = outcome.violation {
                 all.lock().unwrap().1.push((seed, violation));
             }
         }
-        all.lock().unwrap().0.add(&counts);
+        all.lock().unwrap().0.merge(&counters);
     };
     std::thread::scope(|scope| {
         for _ in 1..limits.cores {
@@ -126,28 +124,28 @@ pub fn explore(limits: &Limits, plan: impl Fn(u64) -> Plan + Sync) -> Explored {
         }
         work();
     });
-    let (counts, mut found) = all.into_inner().unwrap();
-    found.sort_unstable_by_key(|(seed, _)| *seed);
-    Explored {
-        counts,
-        found,
-        took: began.elapsed(),
+    let (counters, mut violations) = all.into_inner().unwrap();
+    violations.sort_unstable_by_key(|(seed, _)| *seed);
+    Exploration {
+        counters,
+        violations,
+        elapsed: started.elapsed(),
     }
 }
 
-/// What happened in one schedule, and what was wrong with it.
-pub fn story(seed: u64, plan: Plan) -> (String, Option<Violation>) {
-    let what = plan.to_string();
-    let outcome = run(seed, plan, true);
+/// Runs one schedule and returns its trace and its violation.
+pub fn replay(seed: u64, plan: Plan) -> (String, Option<Violation>) {
+    let description = plan.to_string();
+    let outcome = run_schedule(seed, plan, true);
     let trace = outcome.trace.join("\n");
-    let end = outcome
+    let result = outcome
         .violation
         .as_ref()
-        .map_or("nothing is wrong with it".to_owned(), |found| {
-            format!("{found:?}")
+        .map_or("no violation".to_owned(), |violation| {
+            format!("{violation:?}")
         });
     (
-        format!("schedule {seed}: {what}\n{trace}\n{end}"),
+        format!("schedule {seed}: {description}\n{trace}\n{result}"),
         outcome.violation,
     )
 }

@@ -1,103 +1,122 @@
-//! The locking that ships, in a world without I/O: a virtual clock, nodes as small as their scripts need them, a network that
-//! delays, loses and repeats, programs that stop and die. Everything above a node is the product's own code
-//! (`server::locking`, `nodes::Group`, `nodes::health`, `nodes::restart`): it calls a [`network::SimNode`] where it calls a
-//! `Node` otherwise (`nodes::lock_node::LockNode`), and waits by a [`clock::ClientClock`]. [`client`] decides when a lock is
-//! acquired, renewed, extended, released, also by force. [`differential`] holds the nodes against real ones.
+//! Deterministic simulation of the locking code: virtual clocks, in-memory nodes that run the
+//! plain-lock scripts, a network that delays, loses and duplicates messages, and clients that pause
+//! and crash. Everything above a node is the product's own code (`server::locking`, `nodes::Group`,
+//! `nodes::health`, `nodes::restart`): it calls a [`network::SimNode`] instead of a `Node`
+//! (`nodes::lock_node::LockNode`) and waits on a [`clock::ClientClock`]. [`client`] decides when a
+//! lock is acquired, renewed, extended, released and force-released. [`differential`] compares the
+//! simulated nodes with real servers.
 //!
-//! **What is checked** in every schedule ([`checker`]):
-//! 1. Nobody begins to rely on a lock while another owner does. Relying begins with the decision, and ends when the owner's
-//!    own clock says that its validity is over or when it begins to release; that it dies or stops ends nothing. Whoever was
-//!    released by force does not count any more.
-//! 2. Whoever gets a lock gets a larger fencing token than everybody before.
-//! 3. A lease after everybody stopped, nothing is locked on any node. Where nothing went wrong, nothing is at once: also what a
-//!    try took that failed is gone.
+//! **Invariants** checked in every schedule ([`checker`]):
+//! 1. No two owners rely on a lock at the same time. An owner relies on a lock from the decision
+//!    that it is acquired until its own clock reaches the end of the validity or until it starts a
+//!    release. A crash or a pause does not end the reliance. An owner whose lock was force-released
+//!    no longer counts.
+//! 2. Every acquire returns a larger fencing token than all earlier acquires of the same lock.
+//! 3. One lease after all clients stopped, no node has a lock. In a schedule without faults no node
+//!    has one as soon as all clients have finished: failed acquires are rolled back, too.
 //! 4. Nothing panics.
 //!
-//! **What is assumed:**
-//! - The clocks of any two machines, over the length of a lease, differ by no more than the drift: 1 % in rate altogether
-//!   (half of it each), and nodes' clocks are set forward by at most 2 ms. They may be set back; leases then last longer.
-//!   How far clocks are apart does not matter.
-//! - A node that does not put every write on its disk comes back with nothing, or with what it had a while ago; whoever
-//!   has seen it before knows that it restarted, and leaves it out until the longest lease is over, whatever is done to
-//!   wall clocks. A program that starts meanwhile knows by how long the nodes have been running. Only when so many
-//!   restarted that no majority is older or keeps every write, it has to start a longest lease later.
-//! - Messages arrive at any time, in any order, after their sender has given up, or not at all; but not after the server
-//!   they were sent to has restarted, as a connection ends with it. All but releases may arrive twice, though on one
-//!   connection nothing does and nothing is sent twice.
-//! - A token that is brought along is used by one program at a time, and not again after it was released or its acquire
-//!   failed. Its owner may ask for a shorter lease than it has: what it was promised before stays true.
-//! - For fencing tokens: nodes remember how far they counted, or the proposer's clock is ahead of what was given before.
-//!   An owner that extends after its validity is over does not go by its fencing token any more.
+//! **Assumptions:**
+//! - Over the length of a lease, the clocks of any two machines differ by at most the drift: 1 % in
+//!   rate (each clock is off by at most half of that), and node clocks are stepped forward by at
+//!   most 2 ms. Clocks may be stepped back, which only lengthens leases. The absolute difference
+//!   between clocks does not matter.
+//! - A node that does not fsync every write restarts empty or with an older snapshot. A client that
+//!   knew the node before detects the restart and excludes the node until the longest lease is
+//!   over, independent of changes of wall clocks. A client that starts meanwhile uses the uptime of
+//!   the nodes. Only if so many nodes restarted that no majority is older or fsyncs every write, a
+//!   new client must start one longest lease later.
+//! - A message arrives at any time, in any order, after its sender has timed out, or never. It does
+//!   not arrive after the server has restarted, because the connection ends with the server. All
+//!   commands except releases may arrive twice, even though a real connection never duplicates a
+//!   command.
+//! - A caller-supplied token is used by one client at a time, and not again after it was released
+//!   or its acquire failed. Its owner may request a shorter lease than the current one; the earlier
+//!   validity still holds.
+//! - For fencing tokens: the nodes remember their counters, or the clock of the proposing client is
+//!   ahead of all tokens issued before. An owner that extends after its validity has ended no
+//!   longer relies on its fencing token.
 //!
-//! An extension with a quorum puts the lock back on nodes that do not have it, restarted ones too.
+//! An extend with a quorum restores the lock on nodes that do not have it, including restarted
+//! ones.
 //!
-//! How many nodes are down, cut off or empty does not matter: then less is locked. [`broken`] breaks each assumption, and
-//! leaves out each rule, and finds that it was needed.
+//! The number of nodes that are down, partitioned or empty is not limited: then fewer locks are
+//! acquired. [`broken_assumptions`] breaks each assumption and leaves out each rule, and the
+//! checker must find a violation.
 //!
-//! A schedule is a number. `LOCKKEEPER_SEED=7 cargo test --features ssr --test tests simulation -- --nocapture` tells one
-//! step by step, with `LOCKKEEPER_BROKEN=NoDrift` one of [`broken`]. `LOCKKEEPER_SCHEDULES=1000000` or
-//! `LOCKKEEPER_SOAK_SECONDS=600` tries more, the latter others every time.
+//! A schedule is identified by its seed. This prints one step by step:
+//! ```text
+//! LOCKKEEPER_SEED=7 cargo test --features ssr --test tests simulation -- --nocapture
+//! ```
+//! `LOCKKEEPER_BROKEN=NoDriftAllowance` also breaks one [`assumptions::BrokenAssumption`].
+//! `LOCKKEEPER_SCHEDULES=1000000` or `LOCKKEEPER_SOAK_SECONDS=600` runs more schedules; the latter
+//! uses new seeds every time.
 
 mod assumptions;
-mod broken;
+mod broken_assumptions;
 mod checker;
 mod client;
 mod clock;
-mod counts;
-mod dice;
+mod coverage;
 mod differential;
 mod explore;
-mod mischief;
+mod faults;
 mod network;
 mod node;
 mod panics;
+mod rng;
 mod schedule;
-mod world;
+mod virtual_time;
 
-use assumptions::Broken;
-use counts::Seen;
-use explore::{Asked, SCHEDULES, explore, story};
+use assumptions::BrokenAssumption;
+use coverage::Counter;
+use explore::{EnvOptions, SCHEDULES, explore, replay};
 use schedule::Plan;
 
 #[test]
-fn nobody_overlaps_fencing_tokens_rise_and_nothing_stays() {
-    let asked = Asked::by_environment();
-    if let Some(seed) = asked.seed {
-        let broken = asked.broken.map(|name| Broken::named(&name));
-        let (told, found) = story(seed, Plan::new(seed, broken));
-        println!("{told}");
-        assert!(found.is_none() || broken.is_some());
+fn holds_never_overlap_fencing_tokens_increase_and_no_lock_is_left_over() {
+    let options = EnvOptions::from_env();
+    if let Some(seed) = options.seed {
+        let broken = options
+            .broken
+            .map(|name| BrokenAssumption::from_name(&name));
+        let (report, violation) = replay(seed, Plan::new(seed, broken));
+        println!("{report}");
+        assert!(violation.is_none() || broken.is_some());
         return;
     }
-    let limits = asked.limits();
-    let explored = explore(&limits, |seed| Plan::new(seed, None));
-    let counts = explored.counts;
+    let limits = options.limits();
+    let exploration = explore(&limits, |seed| Plan::new(seed, None));
+    let counters = exploration.counters;
     println!(
-        "from {} on, in {:?}:\n{counts}",
-        limits.first, explored.took
+        "from seed {} on, in {:?}:\n{counters}",
+        limits.first_seed, exploration.elapsed
     );
-    if let Some((seed, _)) = explored.found.first() {
-        panic!("{}", story(*seed, Plan::new(*seed, None)).0);
+    if let Some((seed, _)) = exploration.violations.first() {
+        panic!("{}", replay(*seed, Plan::new(*seed, None)).0);
     }
-    let schedules = counts.of(Seen::Schedule);
+    let schedules = counters.get(Counter::Schedule);
     if schedules < SCHEDULES {
         return;
     }
-    for what in Seen::ALL {
+    for counter in Counter::ALL {
         assert!(
-            counts.of(*what) >= schedules / 200,
-            "{what:?} is rare:\n{counts}"
+            counters.get(*counter) >= schedules / 200,
+            "{counter:?} is rare:\n{counters}"
         );
     }
-    assert!(counts.of(Seen::Won) > 4 * schedules, "{counts}");
-    let failed = counts.of(Seen::KeptOut) + counts.of(Seen::NoQuorum);
-    assert!(counts.of(Seen::Won) > failed / 4, "{counts}");
+    assert!(
+        counters.get(Counter::Acquired) > 4 * schedules,
+        "{counters}"
+    );
+    let failed = counters.get(Counter::HeldByOther) + counters.get(Counter::NoQuorum);
+    assert!(counters.get(Counter::Acquired) > failed / 4, "{counters}");
 }
 
 #[test]
-fn a_number_always_makes_the_same_schedule() {
+fn a_seed_always_produces_the_same_schedule() {
     for seed in [1, 2, 3] {
-        let tell = || story(seed, Plan::new(seed, None)).0;
-        assert_eq!(tell(), tell());
+        let report = || replay(seed, Plan::new(seed, None)).0;
+        assert_eq!(report(), report());
     }
 }

@@ -1,5 +1,5 @@
-//! What lies between clients and nodes: messages that are late, lost or there twice, and connections that end with the
-//! server they led to. [`SimNode`] is a node as the product's code calls it.
+//! The network between clients and nodes: delayed, lost and duplicated messages, and connections
+//! that end with their server. [`SimNode`] is a node as the product's code calls it.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -8,144 +8,146 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use lockkeeper::domain::LockKey;
-use lockkeeper::server::clock::{self, Steady};
-use lockkeeper::server::nodes::health::{Facts, Health, Vitals};
-use lockkeeper::server::nodes::line::Line;
+use lockkeeper::domain::reason::Reason;
+use lockkeeper::server::clock::{self, MonotonicTime};
+use lockkeeper::server::nodes::connection::Connection;
+use lockkeeper::server::nodes::health::{HealthCheck, NodeHealth, ServerInfo};
 use lockkeeper::server::nodes::lock_node::LockNode;
-use lockkeeper::server::nodes::restart::{Outstanding, Past};
-use lockkeeper::server::nodes::trouble::{Missed, Trouble};
+use lockkeeper::server::nodes::node_error::{CallError, NodeError};
+use lockkeeper::server::nodes::restart::{OutstandingLease, RestartState};
 use redis::aio::ConnectionLike;
 use redis::{
     Arg, Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult, ServerErrorKind, Value,
 };
 use tokio::sync::oneshot;
 
-use super::assumptions::Broken;
-use super::clock::{Clock, Moment};
-use super::counts::Seen;
-use super::node::{Command, Keys, Known, Refused};
+use super::assumptions::BrokenAssumption;
+use super::clock::{DriftingClock, SimTime};
+use super::coverage::Counter;
+use super::node::{Command, CommandError, Database, KnownScript};
 use super::schedule::MS;
-use super::world::{Event, Shared, World, letter, lock};
+use super::virtual_time::{SharedWorld, SimEvent, World, lock_world, node_name};
 
-/// A node.
-pub struct Server {
-    pub clock: Clock,
-    pub keys: Keys,
-    pub saved: Keys,
-    /// How often it was started; a connection leads to one life of it.
-    pub life: u32,
-    /// When that life began, in microseconds of its own wall clock.
-    pub started: i64,
+/// A simulated Redis server.
+pub struct SimServer {
+    pub clock: DriftingClock,
+    pub database: Database,
+    pub snapshot: Database,
+    /// The number of restarts. A connection belongs to one incarnation.
+    pub incarnation: u32,
+    /// The start of this incarnation, in microseconds of the server's own wall clock.
+    pub started_at_us: i64,
     pub is_up: bool,
-    /// When it last came back without all that it had.
-    pub forgot: Option<Moment>,
+    /// The last restart without all data.
+    pub lost_data_at: Option<SimTime>,
 }
 
-/// What a client has of a node.
+/// The state that a client keeps of a node.
 pub struct Link {
-    /// The life of the node that the connection leads to.
-    pub open: Option<u32>,
-    health: Health,
-    pub cut_until: Moment,
-    last_arrival: Moment,
-    /// Whoever waits until there is a connection.
-    until_up: Vec<Waker>,
+    /// The incarnation of the node that the client is connected to.
+    pub connected_to: Option<u32>,
+    health: NodeHealth,
+    pub partitioned_until: SimTime,
+    last_arrival: SimTime,
+    /// Tasks that wait for a connection.
+    up_wakers: Vec<Waker>,
 }
 
-impl Server {
-    /// One that has been running for hours.
-    pub fn new(clock: Clock) -> Self {
+impl SimServer {
+    /// A server that has been running for ten hours.
+    pub fn new(clock: DriftingClock) -> Self {
         Self {
             clock,
-            started: clock.wall_us(0) - 10 * HOUR,
-            keys: Keys::default(),
-            saved: Keys::default(),
-            life: 0,
+            started_at_us: clock.wall_us(0) - 10 * HOUR_US,
+            database: Database::default(),
+            snapshot: Database::default(),
+            incarnation: 0,
             is_up: true,
-            forgot: None,
+            lost_data_at: None,
         }
     }
 }
 
-/// How the tokens of clients begin.
-const TOKENS: &[u8] = b"lockkeeper:client:";
+/// The prefix of all tokens of clients.
+const TOKEN_PREFIX: &[u8] = b"lockkeeper:client:";
 
-/// In microseconds.
-const HOUR: i64 = 3_600_000_000;
+const HOUR_US: i64 = 3_600_000_000;
 
-/// A connection of a client to one life of a node.
+/// A connection of a client to one incarnation of a node.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Ends {
+pub struct ConnectionId {
     pub client: usize,
     pub node: usize,
-    pub life: u32,
+    pub incarnation: u32,
 }
 
-/// Commands that are sent together.
+/// Commands of one batch.
 pub type Request = Arc<[Command]>;
 
-/// What came back.
-pub type Reply = Result<Vec<Value>, Refused>;
+/// The replies of a batch.
+pub type Reply = Result<Vec<Value>, CommandError>;
 
-/// A request that somebody waits for.
-pub struct Waiting {
+/// A request without a reply yet.
+pub struct PendingRequest {
     pub number: u64,
-    pub ends: Ends,
+    pub connection: ConnectionId,
     reply: oneshot::Sender<Reply>,
 }
 
-/// A node, as one run of a client's program calls it.
+/// A node as one run of a client calls it.
 pub struct SimNode {
-    pub world: Shared,
+    pub world: SharedWorld,
     pub clock: clock::Clock,
     pub client: usize,
-    /// Which of the client's programs this is: one that has ended does nothing any more.
+    /// The run of the client. Calls from a run that was killed never complete.
     pub run: u32,
     pub node: usize,
     pub name: String,
     pub command_timeout: Duration,
 }
 
-/// A connection, as the product's code uses it.
+/// A connection as the product's code uses it.
 #[derive(Clone)]
-pub struct Wire {
-    world: Shared,
-    ends: Ends,
-    has_released: Arc<AtomicBool>,
+pub struct SimConnection {
+    world: SharedWorld,
+    connection: ConnectionId,
+    release_sent: Arc<AtomicBool>,
 }
 
 impl SimNode {
-    fn is_over(&self) -> bool {
-        lock(&self.world).clients[self.client].run != self.run
+    fn has_ended(&self) -> bool {
+        lock_world(&self.world).clients[self.client].run != self.run
     }
 
-    /// A place where the whole program may stop for a while without knowing it.
-    async fn breathe(&self) {
-        if lock(&self.world).stops(self.client) {
-            let soon = self.clock.instant() + Duration::from_micros(1);
-            self.clock.sleep_until(soon).await;
+    /// May pause the whole client for a while, as the scheduler or a garbage collector would.
+    async fn maybe_pause(&self) {
+        if lock_world(&self.world).maybe_pause(self.client) {
+            // Any sleep ends only after the pause.
+            let deadline = self.clock.instant() + Duration::from_micros(1);
+            self.clock.sleep_until(deadline).await;
         }
     }
 
-    fn wire(&self) -> Option<Wire> {
-        let life = lock(&self.world).clients[self.client].links[self.node].open?;
-        Some(Wire {
+    fn connection(&self) -> Option<SimConnection> {
+        let incarnation =
+            lock_world(&self.world).clients[self.client].links[self.node].connected_to?;
+        Some(SimConnection {
             world: Arc::clone(&self.world),
-            ends: Ends {
+            connection: ConnectionId {
                 client: self.client,
                 node: self.node,
-                life,
+                incarnation,
             },
-            has_released: Arc::default(),
+            release_sent: Arc::default(),
         })
     }
 }
 
 impl LockNode for SimNode {
-    type Connection = Wire;
+    type Transport = SimConnection;
     type Cluster = Infallible;
 
-    fn in_cluster(cluster: &Infallible, _: &LockKey) -> Arc<Self> {
+    fn node_for_key(cluster: &Infallible, _: &LockKey) -> Arc<Self> {
         match *cluster {}
     }
 
@@ -157,7 +159,7 @@ impl LockNode for SimNode {
         &self.clock
     }
 
-    fn ahead_ms(&self) -> i64 {
+    fn clock_skew_ms(&self) -> i64 {
         0
     }
 
@@ -169,89 +171,98 @@ impl LockNode for SimNode {
         Duration::ZERO
     }
 
-    fn past(&self) -> Past {
-        lock(&self.world).clients[self.client].links[self.node]
+    fn restart_state(&self) -> RestartState {
+        lock_world(&self.world).clients[self.client].links[self.node]
             .health
-            .past()
+            .restart_state()
     }
 
-    async fn first_attempt(&self) {}
+    async fn wait_for_first_attempt(&self) {}
 
-    async fn until_up(&self) {
-        let is_up = |context: &mut std::task::Context<'_>| {
-            let mut world = lock(&self.world);
+    async fn wait_until_up(&self) {
+        let poll_up = |context: &mut std::task::Context<'_>| {
+            let mut world = lock_world(&self.world);
             let client = &mut world.clients[self.client];
             let link = &mut client.links[self.node];
-            if link.open.is_some() && client.run == self.run {
+            if link.connected_to.is_some() && client.run == self.run {
                 return Poll::Ready(());
             }
-            link.until_up.push(context.waker().clone());
+            link.up_wakers.push(context.waker().clone());
             Poll::Pending
         };
-        std::future::poll_fn(is_up).await;
+        std::future::poll_fn(poll_up).await;
     }
 
-    async fn act<T, F>(
+    async fn call_locking<T, F>(
         &self,
         limit: Duration,
-        call: impl Fn(Line<Wire>) -> F + Send + Sync,
-    ) -> Result<T, Missed>
+        call: impl Fn(Connection<SimConnection>) -> F + Send + Sync,
+    ) -> Result<T, CallError>
     where
         T: Send,
         F: Future<Output = RedisResult<T>> + Send,
     {
-        self.breathe().await;
-        if self.is_over() {
+        self.maybe_pause().await;
+        if self.has_ended() {
             std::future::pending::<()>().await;
         }
-        let Some(wire) = self.wire() else {
-            lock(&self.world).counts.saw(Seen::NotAsked);
-            return Err(not_asked());
+        let Some(connection) = self.connection() else {
+            lock_world(&self.world).counters.increment(Counter::NotSent);
+            return Err(not_sent_error());
         };
-        let (until, has_released) = (self.clock.instant() + limit, Arc::clone(&wire.has_released));
-        let missed = match self.clock.timeout_at(until, call(Line::over(wire))).await {
+        let (deadline, release_sent) = (
+            self.clock.instant() + limit,
+            Arc::clone(&connection.release_sent),
+        );
+        let error = match self
+            .clock
+            .timeout_at(deadline, call(Connection::new(connection)))
+            .await
+        {
             Some(Ok(reply)) => return Ok(reply),
-            Some(Err(error)) if !error.is_io_error() => Missed::Refused {
-                reason: error.to_string(),
+            Some(Err(error)) if !error.is_io_error() => CallError::Rejected {
+                reason: Reason::text(error.to_string()),
             },
-            Some(Err(_)) | None => Missed::Unanswered {
-                reason: "no reply".to_owned(),
+            Some(Err(_)) | None => CallError::NoReply {
+                reason: Reason::ConnectionClosed,
             },
         };
-        let mut world = lock(&self.world);
-        world.counts.saw(Seen::Unanswered);
-        let (client, node) = (self.client, letter(self.node));
-        world.note(|_| format!("client {client} gets no reply from node {node}"));
-        let is_release = has_released.load(Ordering::Relaxed);
-        if is_release && world.plan.breaks(Broken::SameToken) {
-            return Err(not_asked());
+        let mut world = lock_world(&self.world);
+        world.counters.increment(Counter::NoReply);
+        let (client, node) = (self.client, node_name(self.node));
+        world.trace(|_| format!("client {client} gets no reply from node {node}"));
+        let is_release = release_sent.load(Ordering::Relaxed);
+        if is_release && world.plan.breaks(BrokenAssumption::ReusedToken) {
+            return Err(not_sent_error());
         }
-        Err(missed)
+        Err(error)
     }
 
-    async fn own_line(&self) -> RedisResult<Line<Wire>> {
-        self.wire().map(Line::over).ok_or_else(lost)
+    async fn open_dedicated_connection(&self) -> RedisResult<Connection<SimConnection>> {
+        self.connection()
+            .map(Connection::new)
+            .ok_or_else(connection_lost_error)
     }
 }
 
-impl Wire {
+impl SimConnection {
     fn send(&self, commands: Vec<Command>) -> RedisFuture<'static, Vec<Value>> {
-        let is_release = |command| Known::of(command) == Some(Known::Release);
-        let has_released = commands.iter().any(is_release);
-        self.has_released.fetch_or(has_released, Ordering::Relaxed);
-        let reply = lock(&self.world).send(self.ends, commands.into());
+        let is_release = |command| KnownScript::from_command(command) == Some(KnownScript::Release);
+        let has_release = commands.iter().any(is_release);
+        self.release_sent.fetch_or(has_release, Ordering::Relaxed);
+        let reply = lock_world(&self.world).send(self.connection, commands.into());
         Box::pin(async move {
             match reply.await {
-                Ok(reply) => reply.map_err(|Refused| refused()),
-                Err(_) => Err(lost()),
+                Ok(reply) => reply.map_err(|CommandError| rejected_error()),
+                Err(_) => Err(connection_lost_error()),
             }
         })
     }
 }
 
-impl ConnectionLike for Wire {
+impl ConnectionLike for SimConnection {
     fn req_packed_command<'a>(&'a mut self, command: &'a Cmd) -> RedisFuture<'a, Value> {
-        let reply = self.send(vec![words(command)]);
+        let reply = self.send(vec![command_args(command)]);
         Box::pin(async move { Ok(reply.await?.remove(0)) })
     }
 
@@ -261,7 +272,7 @@ impl ConnectionLike for Wire {
         _: usize,
         _: usize,
     ) -> RedisFuture<'a, Vec<Value>> {
-        self.send(pipeline.cmd_iter().map(words).collect())
+        self.send(pipeline.cmd_iter().map(command_args).collect())
     }
 
     fn get_db(&self) -> i64 {
@@ -269,64 +280,72 @@ impl ConnectionLike for Wire {
     }
 }
 
-/// The words of a command.
-pub fn words(command: &Cmd) -> Command {
+/// The command name and the arguments of a command.
+pub fn command_args(command: &Cmd) -> Command {
     let word = |word: Arg<&[u8]>| match word {
         Arg::Simple(word) => word.to_vec(),
-        _ => unreachable!("there is no cursor in it"),
+        _ => unreachable!("the locking code sends no cursor"),
     };
     command.args_iter().map(word).collect()
 }
 
-fn refused() -> RedisError {
+fn rejected_error() -> RedisError {
     let kind = ErrorKind::Server(ServerErrorKind::ResponseError);
-    RedisError::from((kind, "refused"))
+    RedisError::from((kind, "rejected"))
 }
 
-fn lost() -> RedisError {
-    RedisError::from((ErrorKind::Io, "the connection is lost"))
+fn connection_lost_error() -> RedisError {
+    RedisError::from((ErrorKind::Io, "connection lost"))
 }
 
-fn not_asked() -> Missed {
-    Missed::NotAsked {
-        reason: "not connected".to_owned(),
+fn not_sent_error() -> CallError {
+    CallError::NotSent {
+        reason: Reason::ConnectionClosed,
     }
 }
 
 impl World {
-    /// A client that has just started connects to all nodes.
+    /// Connects a client that has just started to all nodes.
     pub fn connect(&mut self, client: usize) {
         self.clients[client].links = Vec::new();
         for node in 0..self.servers.len() {
             self.clients[client].links.push(Link {
-                open: None,
-                health: Health::unknown(),
-                cut_until: 0,
+                connected_to: None,
+                health: NodeHealth::unknown(),
+                partitioned_until: 0,
                 last_arrival: 0,
-                until_up: Vec::new(),
+                up_wakers: Vec::new(),
             });
-            self.line_open(client, node);
+            self.connection_opened(client, node);
         }
     }
 
-    /// Sends commands over a connection.
-    fn send(&mut self, ends: Ends, request: Request) -> oneshot::Receiver<Reply> {
-        self.numbers += 1;
-        let number = self.numbers;
-        let (reply, replied) = oneshot::channel();
-        let Ends { client, node, life } = ends;
-        if self.clients[client].links[node].open != Some(life) {
-            return replied;
+    /// Sends a batch over a connection.
+    fn send(&mut self, connection: ConnectionId, request: Request) -> oneshot::Receiver<Reply> {
+        self.last_request += 1;
+        let number = self.last_request;
+        let (reply, reply_receiver) = oneshot::channel();
+        let ConnectionId {
+            client,
+            node,
+            incarnation,
+        } = connection;
+        if self.clients[client].links[node].connected_to != Some(incarnation) {
+            return reply_receiver;
         }
-        self.waiting.push(Waiting {
+        self.pending.push(PendingRequest {
             number,
-            ends,
+            connection,
             reply,
         });
-        let may_repeat =
-            |command| !matches!(Known::of(command), Some(Known::Release | Known::Force));
-        let is_twice = self.dice.happens(self.plan.network.twice);
-        let copies = 1 + u64::from(is_twice && request.iter().all(may_repeat));
+        let may_duplicate = |command| {
+            !matches!(
+                KnownScript::from_command(command),
+                Some(KnownScript::Release | KnownScript::ForceRelease)
+            )
+        };
+        let duplicate = self.rng.chance(self.plan.network.duplicated_per_mille);
+        let copies = 1 + u64::from(duplicate && request.iter().all(may_duplicate));
         for copy in 0..copies {
             let Some(delay) = self.delay(client, node) else {
                 continue;
@@ -338,114 +357,128 @@ impl World {
                 link.last_arrival = at;
             }
             let request = Arc::clone(&request);
-            self.at(
+            self.schedule_at(
                 at,
-                Event::Arrive {
+                SimEvent::DeliverRequest {
                     number,
-                    ends,
+                    connection,
                     request,
                 },
             );
         }
         if copies > 1 {
-            self.counts.saw(Seen::Twice);
+            self.counters.increment(Counter::MessageDuplicated);
         }
-        replied
+        reply_receiver
     }
 
-    /// How long a message takes; nothing if it is lost.
+    /// The delay of a message in microseconds, or `None` if it is lost.
     fn delay(&mut self, client: usize, node: usize) -> Option<u64> {
         let network = self.plan.network;
-        let cut = self.clients[client].links[node].cut_until;
-        let is_cut = cut > self.now;
-        if self.dice.happens(network.lost) || is_cut && self.dice.happens(500) {
-            self.counts.saw(Seen::Lost);
+        let partitioned_until = self.clients[client].links[node].partitioned_until;
+        let is_partitioned = partitioned_until > self.now;
+        if self.rng.chance(network.lost_per_mille) || is_partitioned && self.rng.chance(500) {
+            self.counters.increment(Counter::MessageLost);
             return None;
         }
-        let delay = if self.dice.happens(network.slow) {
-            self.dice.between(network.usual.1, network.slowest)
+        let delay = if self.rng.chance(network.slow_per_mille) {
+            self.rng
+                .between(network.usual_delay_us.1, network.max_delay_us)
         } else {
-            self.dice.between(network.usual.0, network.usual.1)
+            self.rng
+                .between(network.usual_delay_us.0, network.usual_delay_us.1)
         };
-        Some(delay + cut.saturating_sub(self.now))
+        Some(delay + partitioned_until.saturating_sub(self.now))
     }
 
-    /// Commands arrive. A connection does not outlive the server it leads to, so nothing reaches the next life.
-    pub fn arrives(&mut self, number: u64, ends: Ends, request: &Request) {
-        let Ends { client, node, life } = ends;
+    /// Runs a batch that arrives at a node. A connection ends with its server, so a batch never
+    /// reaches the next incarnation.
+    pub fn deliver_request(&mut self, number: u64, connection: ConnectionId, request: &Request) {
+        let ConnectionId {
+            client,
+            node,
+            incarnation,
+        } = connection;
         let server = &mut self.servers[node];
-        if !server.is_up || server.life != life {
+        if !server.is_up || server.incarnation != incarnation {
             return;
         }
-        let now = server.clock.wall(self.now).millis();
+        let now = server.clock.wall_time(self.now).millis();
         let mut replies = Ok(Vec::new());
         for command in &**request {
-            if Known::of(command) == Some(Known::Acquire)
-                && server.keys.has_forgotten(&command[4], now)
+            if KnownScript::from_command(command) == Some(KnownScript::Acquire)
+                && server.database.has_expired_fence(&command[4], now)
             {
-                self.counts.saw(Seen::CountersForgotten);
+                self.counters.increment(Counter::FenceExpired);
             }
             let broken = self.plan.broken.filter(|broken| {
-                // What was held is released all the same.
-                *broken != Broken::NoRollback
-                    || !self.checker.was_held_as(&command[command.len() - 1])
+                // Without rollback, locks that were acquired are still released.
+                *broken != BrokenAssumption::NoRollback
+                    || !self.checker.has_hold_with(&command[command.len() - 1])
             });
-            let reply = server.keys.run(command, now, broken);
+            let reply = server.database.execute(command, now, broken);
             replies = replies.and_then(|mut replies: Vec<Value>| {
                 replies.push(reply?);
                 Ok(replies)
             });
         }
         let is_late = !self
-            .waiting
+            .pending
             .iter()
-            .any(|waiting| waiting.number == number && !waiting.reply.is_closed());
+            .any(|pending| pending.number == number && !pending.reply.is_closed());
         if is_late {
-            self.counts.saw(Seen::AfterGivingUp);
+            self.counters.increment(Counter::RequestArrivedLate);
         }
         for (n, command) in request.iter().enumerate() {
             let reply = replies.as_ref().ok().map(|replies| &replies[n]);
-            for token in command.iter().filter(|word| word.starts_with(TOKENS)) {
-                self.name(token);
+            for token in command.iter().filter(|word| word.starts_with(TOKEN_PREFIX)) {
+                self.name_token(token);
             }
-            self.arrived(command, reply);
-            self.note(|world| {
-                let told = world.told(command, reply);
+            self.count_command(command, reply);
+            self.trace(|world| {
+                let description = world.describe_command(command, reply);
                 let late = if is_late {
-                    ", who does not listen any more"
+                    ", which no longer waits for it"
                 } else {
                     ""
                 };
-                format!("  node {}: {told} for client {client}{late}", letter(node))
+                format!(
+                    "  node {}: {description} for client {client}{late}",
+                    node_name(node)
+                )
             });
         }
         if let Some(delay) = self.delay(client, node) {
-            self.after(delay, Event::Reply { number, replies });
+            self.schedule_after(delay, SimEvent::DeliverReply { number, replies });
         }
     }
 
-    /// Counts what a script did.
-    fn arrived(&mut self, command: &Command, reply: Option<&Value>) {
+    /// Counts the outcome of a script.
+    fn count_command(&mut self, command: &Command, reply: Option<&Value>) {
         let code = match reply {
             Some(Value::Array(parts)) => parts.first(),
             reply => reply,
         };
-        match (Known::of(command), code) {
-            (Some(Known::Acquire), Some(Value::Int(-1))) => self.counts.saw(Seen::Contention),
-            (Some(Known::Raise), Some(Value::Int(0))) => self.counts.saw(Seen::RaiseDenied),
-            (Some(Known::Raise), _) => self.counts.saw(Seen::Raised),
+        match (KnownScript::from_command(command), code) {
+            (Some(KnownScript::Acquire), Some(Value::Int(-1))) => {
+                self.counters.increment(Counter::Contention)
+            }
+            (Some(KnownScript::BumpFence), Some(Value::Int(0))) => {
+                self.counters.increment(Counter::FenceBumpDenied)
+            }
+            (Some(KnownScript::BumpFence), _) => self.counters.increment(Counter::FenceBumped),
             _ => {}
         }
     }
 
-    /// A command and its reply, for whoever reads along.
-    fn told(&self, command: &Command, reply: Option<&Value>) -> String {
-        let word = |word: &Vec<u8>| match self.name_of(word) {
+    /// A command and its reply, for the trace.
+    fn describe_command(&self, command: &Command, reply: Option<&Value>) -> String {
+        let word = |word: &Vec<u8>| match self.token_name(word) {
             Some(name) => name.to_owned(),
             None => String::from_utf8_lossy(word).into_owned(),
         };
-        let what = Known::of(command);
-        let words: Vec<String> = match what {
+        let script = KnownScript::from_command(command);
+        let words: Vec<String> = match script {
             Some(_) => command[3..].iter().map(word).collect(),
             None => command.iter().map(word).collect(),
         };
@@ -460,81 +493,92 @@ impl World {
             }
             other => format!("{other:?}"),
         };
-        format!("{what:?} {} → {reply}", words.join(" "))
+        format!("{script:?} {} → {reply}", words.join(" "))
     }
 
-    /// A reply arrives at a client, if it still waits for it.
-    pub fn replies(&mut self, number: u64, reply: Reply) {
-        let place = self.waiting.iter().position(|it| it.number == number);
-        if let Some(place) = place {
-            let _nobody_waits = self.waiting.swap_remove(place).reply.send(reply);
+    /// Passes a reply to the client if it still waits for it.
+    pub fn deliver_reply(&mut self, number: u64, reply: Reply) {
+        let index = self
+            .pending
+            .iter()
+            .position(|pending| pending.number == number);
+        if let Some(index) = index {
+            let _caller_may_be_gone = self.pending.swap_remove(index).reply.send(reply);
         }
     }
 
-    /// A client notices that a connection is gone, and everything it waited for there with it.
-    pub fn line_lost(&mut self, ends: Ends) {
-        let Ends { client, node, life } = ends;
-        let now = self.clients[client].clock.wall(self.now);
+    /// Ends a connection at the client. All its pending requests fail.
+    pub fn connection_lost(&mut self, connection: ConnectionId) {
+        let ConnectionId {
+            client,
+            node,
+            incarnation,
+        } = connection;
+        let now = self.clients[client].clock.wall_time(self.now);
         let link = &mut self.clients[client].links[node];
-        if link.open != Some(life) {
+        if link.connected_to != Some(incarnation) {
             return;
         }
-        link.open = None;
-        link.health.lost(&Trouble::down(""), now);
-        self.waiting.retain(|waiting| waiting.ends != ends);
+        link.connected_to = None;
+        link.health
+            .record_failure(&NodeError::down(Reason::ConnectionClosed), now);
+        self.pending
+            .retain(|pending| pending.connection != connection);
     }
 
-    /// A client connects, and hears which life of the node this is before it asks anything else.
-    pub fn line_open(&mut self, client: usize, node: usize) {
+    /// Connects a client to a node. As in the product, the client reads the run ID before it sends
+    /// other commands.
+    pub fn connection_opened(&mut self, client: usize, node: usize) {
         let server = &self.servers[node];
         let clock = self.clients[client].clock;
-        let heard_at = clock.wall(self.now);
+        let received_at = clock.wall_time(self.now);
         if !server.is_up {
             let health = &mut self.clients[client].links[node].health;
-            return health.lost(&Trouble::down(""), heard_at);
+            return health.record_failure(&NodeError::down(Reason::ConnectionClosed), received_at);
         }
-        let life = server.life;
-        // A server says at most a second too much.
-        let ran = server.clock.wall_us(self.now) - server.started + 1_000_000;
-        let ran = if self.plan.breaks(Broken::Strangers) {
-            10 * HOUR
+        let incarnation = server.incarnation;
+        // Redis reports the uptime in whole seconds; assume up to one second too much.
+        let uptime_us = server.clock.wall_us(self.now) - server.started_at_us + 1_000_000;
+        let uptime_us = if self.plan.breaks(BrokenAssumption::IgnoredUptime) {
+            10 * HOUR_US
         } else {
-            ran
+            uptime_us
         };
-        let facts = Facts {
-            run_id: Some(life.to_string()),
-            uptime: u64::try_from(ran).ok().map(Duration::from_micros),
-            keeps_every_write: self.plan.keeps_every_write[node],
-            ..Facts::default()
+        let server_info = ServerInfo {
+            run_id: Some(incarnation.to_string()),
+            uptime: u64::try_from(uptime_us).ok().map(Duration::from_micros),
+            fsyncs_every_write: self.plan.fsyncs_every_write[node],
+            ..ServerInfo::default()
         };
-        let outstanding = Outstanding::unobserved(self.plan.locking.longest_lease);
-        let at = clock.shown(self.now).into_std();
+        let outstanding = OutstandingLease::unobserved(self.plan.locking.max_lease);
+        let at = clock.instant(self.now).into_std();
         let link = &mut self.clients[client].links[node];
-        link.open = Some(life);
-        let vitals = Vitals {
-            heard_at,
+        link.connected_to = Some(incarnation);
+        let health_check = HealthCheck {
+            received_at,
             at,
-            steady: Steady::default(),
+            monotonic: MonotonicTime::default(),
             round_trip: Duration::ZERO,
             skew_ms: None,
-            facts: Some(facts),
+            server_info: Some(server_info),
         };
-        link.health.heard(vitals, outstanding);
-        for waker in std::mem::take(&mut link.until_up) {
+        link.health.record_check(health_check, outstanding);
+        for waker in std::mem::take(&mut link.up_wakers) {
             waker.wake();
         }
     }
 
-    /// Whether the program of a client stops now: nothing reaches it for a while.
-    pub fn stops(&mut self, client: usize) -> bool {
-        let habits = self.plan.habits;
-        if !self.dice.happens(habits.pauses) {
+    /// May pause a client: until the end of the pause it receives no reply and no timer. Returns
+    /// whether it is paused.
+    pub fn maybe_pause(&mut self, client: usize) -> bool {
+        let behavior = self.plan.behavior;
+        if !self.rng.chance(behavior.pause) {
             return false;
         }
-        self.counts.saw(Seen::Pause);
-        let pause = self.dice.between(0, habits.longest_pause);
-        self.note(|_| format!("client {client} stops for {} ms", pause / MS));
-        self.clients[client].stopped_until = self.now + pause;
+        self.counters.increment(Counter::Pause);
+        let pause = self.rng.between(0, behavior.max_pause_us);
+        self.trace(|_| format!("client {client} pauses for {} ms", pause / MS));
+        self.clients[client].paused_until = self.now + pause;
         true
     }
 }

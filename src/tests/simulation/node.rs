@@ -1,29 +1,31 @@
-//! What one Redis server keeps, and what the scripts in `server/nodes/scripts` on plain locks do to it. `differential.rs`
-//! holds it against real servers.
+//! A model of one Redis database and of the plain-lock scripts in `server/nodes/scripts`.
+//! `differential.rs` compares it with real servers.
 
 use std::sync::LazyLock;
 
-use lockkeeper::server::nodes::scripts::{ACQUIRE, EXTEND, FENCES, FORCE_STRING, RAISE, RELEASE};
-use lockkeeper::server::sighting::LONGEST_VALUE;
+use lockkeeper::server::key_state::MAX_STRING_BYTES;
+use lockkeeper::server::nodes::scripts::{
+    ACQUIRE, BUMP_FENCE, EXTEND, FENCE_PREFIX, FORCE_STRING, RELEASE,
+};
 use redis::Value;
 
-use super::assumptions::Broken;
+use super::assumptions::BrokenAssumption;
 
-/// The words of a command.
+/// The command name and its arguments.
 pub type Command = Vec<Vec<u8>>;
 
-/// What a key holds.
+/// The value of a key.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Kept {
-    Text(Vec<u8>),
+pub enum StoredValue {
+    String(Vec<u8>),
     Hash(Vec<Vec<u8>>),
     List,
 }
 
-impl Kept {
+impl StoredValue {
     fn type_name(&self) -> &'static str {
         match self {
-            Self::Text(_) => "string",
+            Self::String(_) => "string",
             Self::Hash(_) => "hash",
             Self::List => "list",
         }
@@ -31,131 +33,147 @@ impl Kept {
 }
 
 #[derive(Clone)]
-struct Stored {
-    name: Vec<u8>,
-    kept: Kept,
-    /// By the server's own clock, in milliseconds.
-    expires: Option<i64>,
+struct Entry {
+    key: Vec<u8>,
+    value: StoredValue,
+    /// In milliseconds of the server's own clock.
+    expires_at: Option<i64>,
 }
 
 /// All keys of one server.
 #[derive(Clone, Default)]
-pub struct Keys(Vec<Stored>);
+pub struct Database(Vec<Entry>);
 
-/// A command that ended with an error.
+/// A command that failed with an error reply.
 #[derive(Debug, PartialEq)]
-pub struct Refused;
+pub struct CommandError;
 
-type Reply = Result<Value, Refused>;
+type Reply = Result<Value, CommandError>;
 
-/// The scripts that are understood, by what `EVALSHA` calls them.
+/// The scripts that the model implements, identified by the SHA-1 of `EVALSHA`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
+pub enum KnownScript {
     Acquire,
-    Raise,
+    BumpFence,
     Extend,
     Release,
-    Force,
+    ForceRelease,
 }
 
-impl Known {
+impl KnownScript {
     /// The script that a command runs.
-    pub fn of(command: &Command) -> Option<Self> {
-        static NAMES: LazyLock<[(String, Known); 5]> = LazyLock::new(|| {
-            let name = |script: &redis::Script| script.get_hash().to_owned();
+    pub fn from_command(command: &Command) -> Option<Self> {
+        static HASHES: LazyLock<[(String, KnownScript); 5]> = LazyLock::new(|| {
+            let hash = |script: &redis::Script| script.get_hash().to_owned();
             [
-                (name(&ACQUIRE), Known::Acquire),
-                (name(&RAISE), Known::Raise),
-                (name(&EXTEND), Known::Extend),
-                (name(&RELEASE), Known::Release),
-                (name(&FORCE_STRING), Known::Force),
+                (hash(&ACQUIRE), KnownScript::Acquire),
+                (hash(&BUMP_FENCE), KnownScript::BumpFence),
+                (hash(&EXTEND), KnownScript::Extend),
+                (hash(&RELEASE), KnownScript::Release),
+                (hash(&FORCE_STRING), KnownScript::ForceRelease),
             ]
         });
-        let is_run = command[0] == b"EVALSHA";
-        let named = NAMES.iter().find(|(name, _)| name.as_bytes() == command[1]);
-        named.filter(|_| is_run).map(|(_, known)| *known)
+        let is_evalsha = command[0] == b"EVALSHA";
+        let found = HASHES
+            .iter()
+            .find(|(hash, _)| hash.as_bytes() == command[1]);
+        found.filter(|_| is_evalsha).map(|(_, script)| *script)
     }
 }
 
-/// A number in a command.
-pub fn number(word: &[u8]) -> i64 {
+/// Parses a numeric argument.
+pub fn parse_number(word: &[u8]) -> i64 {
     std::str::from_utf8(word).unwrap().parse().unwrap()
 }
 
-fn answer(code: i64, detail: &[u8], number: i64) -> Value {
+fn script_reply(code: i64, detail: &[u8], number: i64) -> Value {
     let detail = Value::BulkString(detail.to_vec());
     Value::Array(vec![Value::Int(code), detail, Value::Int(number)])
 }
 
-impl Keys {
-    /// Runs a command at this time of the server's clock; `broken` is what the server does wrong.
-    pub fn run(&mut self, command: &Command, now: i64, broken: Option<Broken>) -> Reply {
-        self.0.retain(|stored| {
-            stored.expires.is_none_or(|at| now <= at) || stored.name.starts_with(FENCES)
+impl Database {
+    /// Runs a command at this time of the server's clock. `broken` is the assumption that the
+    /// server violates.
+    pub fn execute(
+        &mut self,
+        command: &Command,
+        now: i64,
+        broken: Option<BrokenAssumption>,
+    ) -> Reply {
+        // Expired fences stay, so that `has_expired_fence` can count them; `get` ignores them.
+        self.0.retain(|entry| {
+            entry.expires_at.is_none_or(|at| now <= at) || entry.key.starts_with(FENCE_PREFIX)
         });
-        let Some(script) = Known::of(command) else {
-            return Ok(self.plain(command, now));
+        let Some(script) = KnownScript::from_command(command) else {
+            return Ok(self.execute_plain(command, now));
         };
-        let keys = usize::try_from(number(&command[2])).unwrap();
-        let (keys, args) = command[3..].split_at(keys);
+        let key_count = usize::try_from(parse_number(&command[2])).unwrap();
+        let (keys, args) = command[3..].split_at(key_count);
         let lock = &keys[0];
         match script {
-            Known::Acquire => self.acquire(keys, args, now, broken),
-            Known::Raise => self.raise(keys, args, now, broken),
-            Known::Extend => Ok(self.own(lock, &args[0], now, |keys, left| {
-                keys.extend(lock, number(&args[1]), now, broken);
-                left
+            KnownScript::Acquire => self.acquire(keys, args, now, broken),
+            KnownScript::BumpFence => self.bump_fence(keys, args, now, broken),
+            KnownScript::Extend => Ok(self.if_owned(lock, &args[0], now, |database, pttl| {
+                database.extend(lock, parse_number(&args[1]), now, broken);
+                pttl
             })),
-            Known::Release if broken == Some(Broken::CarelessRelease) => {
+            KnownScript::Release if broken == Some(BrokenAssumption::UncheckedRelease) => {
                 self.delete(lock);
-                Ok(answer(1, b"", 0))
+                Ok(script_reply(1, b"", 0))
             }
-            Known::Release if broken == Some(Broken::NoRollback) => Ok(answer(1, b"", 0)),
-            Known::Release => Ok(self.own(lock, &args[0], now, |keys, _| {
-                keys.delete(lock);
+            KnownScript::Release if broken == Some(BrokenAssumption::NoRollback) => {
+                Ok(script_reply(1, b"", 0))
+            }
+            KnownScript::Release => Ok(self.if_owned(lock, &args[0], now, |database, _| {
+                database.delete(lock);
                 0
             })),
-            Known::Force => {
-                let left = self.left(lock, now);
-                let is_later = !args[0].is_empty() && (left < 0 || left > number(&args[0]));
-                let is_theirs = self.kept(lock, now) == Some(&Kept::Text(args[1].clone()));
-                if is_theirs && is_later {
-                    return Ok(answer(-4, b"", left));
+            KnownScript::ForceRelease => {
+                let pttl = self.pttl(lock, now);
+                let was_extended =
+                    !args[0].is_empty() && (pttl < 0 || pttl > parse_number(&args[0]));
+                let is_owned = self.value(lock, now) == Some(&StoredValue::String(args[1].clone()));
+                if is_owned && was_extended {
+                    return Ok(script_reply(-4, b"", pttl));
                 }
-                Ok(self.own(lock, &args[1], now, |keys, left| {
-                    keys.delete(lock);
-                    left
+                Ok(self.if_owned(lock, &args[1], now, |database, pttl| {
+                    database.delete(lock);
+                    pttl
                 }))
             }
         }
     }
 
-    /// What is no script: what looks ask, and what others do to keys.
-    fn plain(&mut self, command: &Command, now: i64) -> Value {
-        let (name, words) = (&command[1], &command[2..]);
+    /// Runs a command that is not a script: the reads of an inspection, and writes of other
+    /// clients.
+    fn execute_plain(&mut self, command: &Command, now: i64) -> Value {
+        let (key, args) = (&command[1], &command[2..]);
         match &command[0][..] {
             b"TYPE" => {
-                let kind = self.kept(name, now).map_or("none", Kept::type_name);
+                let kind = self.value(key, now).map_or("none", StoredValue::type_name);
                 return Value::SimpleString(kind.to_owned());
             }
-            b"PTTL" => return Value::Int(self.left(name, now)),
+            b"PTTL" => return Value::Int(self.pttl(key, now)),
             b"GETRANGE" => {
-                let text = match self.kept(name, now) {
-                    Some(Kept::Text(text)) => &text[..],
+                let string = match self.value(key, now) {
+                    Some(StoredValue::String(string)) => &string[..],
                     _ => b"",
                 };
-                let last = usize::try_from(number(&words[1])).unwrap();
-                return Value::BulkString(text[..text.len().min(last + 1)].to_vec());
+                let last = usize::try_from(parse_number(&args[1])).unwrap();
+                return Value::BulkString(string[..string.len().min(last + 1)].to_vec());
             }
-            b"DEL" => self.delete(name),
+            b"DEL" => self.delete(key),
             b"SET" => {
-                // `PX` and its number.
-                let expires = words.get(2).map(|ttl| now + number(ttl));
-                self.set(name, Kept::Text(words[0].clone()), expires);
+                // `args[1]` is `PX`.
+                let expires_at = args.get(2).map(|ttl| now + parse_number(ttl));
+                self.set(key, StoredValue::String(args[0].clone()), expires_at);
             }
-            b"HSET" => self.set(name, Kept::Hash(vec![words[0].clone()]), None),
-            b"RPUSH" => self.set(name, Kept::List, None),
-            other => panic!("{} is not known here", String::from_utf8_lossy(other)),
+            b"HSET" => self.set(key, StoredValue::Hash(vec![args[0].clone()]), None),
+            b"RPUSH" => self.set(key, StoredValue::List, None),
+            other => panic!(
+                "the model does not implement {}",
+                String::from_utf8_lossy(other)
+            ),
         }
         Value::Okay
     }
@@ -165,149 +183,161 @@ impl Keys {
         keys: &[Vec<u8>],
         args: &[Vec<u8>],
         now: i64,
-        broken: Option<Broken>,
+        broken: Option<BrokenAssumption>,
     ) -> Reply {
-        let (lock, token, ttl_ms) = (&keys[0], &args[0], number(&args[1]));
-        let took = match self.kept(lock, now) {
+        let (lock, token, ttl_ms) = (&keys[0], &args[0], parse_number(&args[1]));
+        let code = match self.value(lock, now) {
             None => {
-                self.set(lock, Kept::Text(token.clone()), Some(now + ttl_ms));
+                self.set(lock, StoredValue::String(token.clone()), Some(now + ttl_ms));
                 2
             }
-            Some(kept) if *kept != Kept::Text(token.clone()) => {
-                return Ok(in_the_way(kept, token, self.left(lock, now)));
+            Some(value) if *value != StoredValue::String(token.clone()) => {
+                return Ok(not_owner_reply(value, token, self.pttl(lock, now)));
             }
             Some(_) => {
                 self.extend(lock, ttl_ms, now, broken);
                 1
             }
         };
-        let Some(beside) = keys.get(1) else {
-            return Ok(answer(took, b"", 0));
+        let Some(counter_key) = keys.get(1) else {
+            return Ok(script_reply(code, b"", 0));
         };
-        let (proposed, until) = (number(&args[2]), Some(now + number(&args[3])));
-        let counted = self.count(beside, now);
-        let Some(last) = counted.ok().filter(|last| *last < 9_007_199_254_740_991) else {
-            if took == 2 {
+        let (proposed, expires_at) = (parse_number(&args[2]), Some(now + parse_number(&args[3])));
+        let counter = self.fence_counter(counter_key, now);
+        // 2^53 - 1: Lua numbers are doubles, so the script cannot count further.
+        let Some(last) = counter.ok().filter(|last| *last < 9_007_199_254_740_991) else {
+            if code == 2 {
                 self.delete(lock);
             }
-            // Written over and put back: only for how long it is kept is new.
-            if let Some(Kept::Text(text)) = self.kept(beside, now).cloned() {
-                self.set(beside, Kept::Text(text), until);
+            // The script overwrites the counter and restores it, so only its expiry changes.
+            if let Some(StoredValue::String(string)) = self.value(counter_key, now).cloned() {
+                self.set(counter_key, StoredValue::String(string), expires_at);
             }
-            return Err(Refused);
+            return Err(CommandError);
         };
         let fence = proposed.max(last + 1);
-        self.set(beside, Kept::Text(fence.to_string().into()), until);
-        Ok(answer(took, b"", fence))
+        self.set(
+            counter_key,
+            StoredValue::String(fence.to_string().into()),
+            expires_at,
+        );
+        Ok(script_reply(code, b"", fence))
     }
 
-    fn raise(
+    fn bump_fence(
         &mut self,
         keys: &[Vec<u8>],
         args: &[Vec<u8>],
         now: i64,
-        broken: Option<Broken>,
+        broken: Option<BrokenAssumption>,
     ) -> Reply {
-        let is_ours = match self.kept(&keys[0], now) {
-            Some(Kept::Text(value)) => *value == args[0],
-            Some(Kept::Hash(fields)) => fields.contains(&args[0]),
-            Some(Kept::List) | None => false,
+        let is_owned = match self.value(&keys[0], now) {
+            Some(StoredValue::String(value)) => *value == args[0],
+            Some(StoredValue::Hash(fields)) => fields.contains(&args[0]),
+            Some(StoredValue::List) | None => false,
         };
-        if !is_ours {
+        if !is_owned {
             return Ok(Value::Int(0));
         }
-        let fence = number(&args[1]).max(self.count(&keys[1], now)?);
-        if broken != Some(Broken::NoRaise) {
-            let until = Some(now + number(&args[2]));
-            self.set(&keys[1], Kept::Text(fence.to_string().into()), until);
+        let fence = parse_number(&args[1]).max(self.fence_counter(&keys[1], now)?);
+        if broken != Some(BrokenAssumption::NoFenceBump) {
+            let expires_at = Some(now + parse_number(&args[2]));
+            self.set(
+                &keys[1],
+                StoredValue::String(fence.to_string().into()),
+                expires_at,
+            );
         }
         Ok(Value::Int(fence))
     }
 
-    /// Does something with a lock that is this owner's; `act` gets its PTTL, and says what is answered.
-    fn own(
+    /// Calls `change` with the PTTL if this token owns the lock; its result becomes part of the
+    /// reply.
+    fn if_owned(
         &mut self,
         lock: &[u8],
         token: &[u8],
         now: i64,
-        act: impl FnOnce(&mut Self, i64) -> i64,
+        change: impl FnOnce(&mut Self, i64) -> i64,
     ) -> Value {
-        let left = self.left(lock, now);
-        match self.kept(lock, now) {
-            None => answer(0, b"", 0),
-            Some(Kept::Text(value)) if value == token => answer(1, b"", act(self, left)),
-            Some(kept) => in_the_way(kept, token, left),
+        let pttl = self.pttl(lock, now);
+        match self.value(lock, now) {
+            None => script_reply(0, b"", 0),
+            Some(StoredValue::String(value)) if value == token => {
+                script_reply(1, b"", change(self, pttl))
+            }
+            Some(value) => not_owner_reply(value, token, pttl),
         }
     }
 
-    /// The fence as a number, 0 where there is none; an error where it is something else.
-    fn count(&self, beside: &[u8], now: i64) -> Result<i64, Refused> {
-        match self.kept(beside, now) {
+    /// The fence counter, 0 if the key does not exist, or an error if the key is not a number.
+    fn fence_counter(&self, key: &[u8], now: i64) -> Result<i64, CommandError> {
+        match self.value(key, now) {
             None => Ok(0),
-            Some(Kept::Text(text)) => std::str::from_utf8(text)
+            Some(StoredValue::String(string)) => std::str::from_utf8(string)
                 .ok()
-                .and_then(|text| text.parse().ok())
-                .ok_or(Refused),
-            Some(Kept::Hash(_) | Kept::List) => Err(Refused),
+                .and_then(|string| string.parse().ok())
+                .ok_or(CommandError),
+            Some(StoredValue::Hash(_) | StoredValue::List) => Err(CommandError),
         }
     }
 
-    /// Redis takes a key for expired when its clock is past the moment, not yet at it.
-    fn get(&self, name: &[u8], now: i64) -> Option<&Stored> {
-        let is_there = |stored: &&Stored| {
-            stored.name == name && stored.expires.is_none_or(|expires| now <= expires)
+    /// Redis expires a key when its clock is past the expiry time, not yet at it.
+    fn get(&self, key: &[u8], now: i64) -> Option<&Entry> {
+        let exists = |entry: &&Entry| {
+            entry.key == key && entry.expires_at.is_none_or(|expires_at| now <= expires_at)
         };
-        self.0.iter().find(is_there)
+        self.0.iter().find(exists)
     }
 
-    /// What a key holds.
-    pub fn kept(&self, name: &[u8], now: i64) -> Option<&Kept> {
-        self.get(name, now).map(|stored| &stored.kept)
+    pub fn value(&self, key: &[u8], now: i64) -> Option<&StoredValue> {
+        self.get(key, now).map(|entry| &entry.value)
     }
 
-    /// What `PTTL` answers.
-    pub fn left(&self, name: &[u8], now: i64) -> i64 {
-        let stored = self.get(name, now);
-        stored.map_or(-2, |stored| stored.expires.map_or(-1, |at| at - now))
+    /// The reply of `PTTL`.
+    pub fn pttl(&self, key: &[u8], now: i64) -> i64 {
+        let entry = self.get(key, now);
+        entry.map_or(-2, |entry| entry.expires_at.map_or(-1, |at| at - now))
     }
 
-    /// Whether a lock had a fence that is not remembered any more.
-    pub fn has_forgotten(&self, fence: &[u8], now: i64) -> bool {
-        self.get(fence, now).is_none() && self.0.iter().any(|stored| stored.name == fence)
+    /// Whether a lock had a fence counter that has expired.
+    pub fn has_expired_fence(&self, counter_key: &[u8], now: i64) -> bool {
+        self.get(counter_key, now).is_none() && self.0.iter().any(|entry| entry.key == counter_key)
     }
 
-    fn set(&mut self, name: &[u8], kept: Kept, expires: Option<i64>) {
-        self.delete(name);
-        let name = name.to_vec();
-        self.0.push(Stored {
-            name,
-            kept,
-            expires,
+    fn set(&mut self, key: &[u8], value: StoredValue, expires_at: Option<i64>) {
+        self.delete(key);
+        self.0.push(Entry {
+            key: key.to_vec(),
+            value,
+            expires_at,
         });
     }
 
-    fn delete(&mut self, name: &[u8]) {
-        self.0.retain(|stored| stored.name != name);
+    fn delete(&mut self, key: &[u8]) {
+        self.0.retain(|entry| entry.key != key);
     }
 
-    fn extend(&mut self, name: &[u8], ttl_ms: i64, now: i64, broken: Option<Broken>) {
-        let is_set = broken == Some(Broken::LeasesAreSet);
+    fn extend(&mut self, key: &[u8], ttl_ms: i64, now: i64, broken: Option<BrokenAssumption>) {
+        let may_shorten = broken == Some(BrokenAssumption::ShortenedLeases);
         let is_longer = |before: &Option<i64>| before.is_none_or(|before| before < now + ttl_ms);
-        if let Some(stored) = self.0.iter_mut().find(|stored| stored.name == name)
-            && (is_set || is_longer(&stored.expires))
+        if let Some(entry) = self.0.iter_mut().find(|entry| entry.key == key)
+            && (may_shorten || is_longer(&entry.expires_at))
         {
-            stored.expires = Some(now + ttl_ms);
+            entry.expires_at = Some(now + ttl_ms);
         }
     }
 }
 
-/// Whose it is, or what.
-fn in_the_way(kept: &Kept, token: &[u8], left: i64) -> Value {
-    match kept {
-        Kept::Text(value) => {
-            let read = value.len().min(token.len().max(LONGEST_VALUE) + 1);
-            answer(-1, &value[..read.min(LONGEST_VALUE + 1)], left)
+/// The reply of a script for a lock of another owner (-1) or a key of another type (-2).
+fn not_owner_reply(value: &StoredValue, token: &[u8], pttl: i64) -> Value {
+    match value {
+        StoredValue::String(string) => {
+            let read = string.len().min(token.len().max(MAX_STRING_BYTES) + 1);
+            script_reply(-1, &string[..read.min(MAX_STRING_BYTES + 1)], pttl)
         }
-        Kept::Hash(_) | Kept::List => answer(-2, kept.type_name().as_bytes(), left),
+        StoredValue::Hash(_) | StoredValue::List => {
+            script_reply(-2, value.type_name().as_bytes(), pttl)
+        }
     }
 }

@@ -1,16 +1,17 @@
-//! Panics of a schedule's tasks. The runtime catches them, and a program that ended by one would look like one that ended.
+//! Records panics in the tasks of a schedule. The runtime catches them, so a client that panicked
+//! would look like one that finished.
 
 use std::cell::RefCell;
 use std::panic::{set_hook, take_hook};
 use std::sync::Once;
 
 thread_local! {
-    /// The first one on this thread, which runs one schedule at a time.
+    /// The first panic on this thread, which runs one schedule at a time.
     static FIRST: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// From now on, panics are noted, besides being printed. What was noted before is forgotten.
-pub fn note() {
+/// Clears the recorded panic and records panics of this thread from now on. They are still printed.
+pub fn start_recording() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let print = take_hook();
@@ -24,7 +25,7 @@ pub fn note() {
     FIRST.take();
 }
 
-/// The first panic since [`note`].
-pub fn noted() -> Option<String> {
+/// The first panic since [`start_recording`].
+pub fn take_first() -> Option<String> {
     FIRST.take()
 }

@@ -1,246 +1,257 @@
-//! What a number makes of a schedule: who takes part, whose clock is how wrong, what the network does, what breaks when.
+//! Generates a schedule from its seed: the nodes and clients, their clocks, the network and the
+//! faults.
 
 use std::time::Duration;
 
 use lockkeeper::domain::GroupKind;
 use lockkeeper::server::config::LockingConfig;
 
-use super::assumptions::Broken;
-use super::clock::{Clock, Moment};
-use super::dice::Dice;
+use super::assumptions::BrokenAssumption;
+use super::clock::{DriftingClock, SimTime};
+use super::rng::SimRng;
 
-/// What messages go through.
+/// The behavior of the network.
 #[derive(Clone, Copy, Debug)]
-pub struct Network {
-    /// The usual delay, one way, in microseconds.
-    pub usual: (u64, u64),
-    /// How many of a thousand messages take longer than that, up to `slowest`.
-    pub slow: u64,
-    /// The longest delay.
-    pub slowest: u64,
-    /// How many of a thousand are lost.
-    pub lost: u64,
-    /// How many of a thousand arrive once more, later.
-    pub twice: u64,
-    /// What one client sends to one node arrives in order, as on one connection. Otherwise in any.
+pub struct NetworkParams {
+    /// The minimum and maximum of the usual one-way delay.
+    pub usual_delay_us: (u64, u64),
+    /// The share of messages that take longer, up to `max_delay_us`.
+    pub slow_per_mille: u64,
+    pub max_delay_us: u64,
+    pub lost_per_mille: u64,
+    /// The share of messages that arrive a second time, later.
+    pub duplicated_per_mille: u64,
+    /// Messages of one client to one node arrive in order, as on one connection. Otherwise in any
+    /// order.
     pub in_order: bool,
 }
 
-/// What clients do, so many times in a thousand.
+/// The probabilities of what clients do, per mille.
 #[derive(Clone, Copy)]
-pub struct Habits {
-    /// Stop for a while, in the middle of anything.
-    pub pauses: u64,
-    /// For how long at most, in microseconds.
-    pub longest_pause: u64,
-    /// Bring a token of their own.
-    pub brings: u64,
-    /// Extend once more.
-    pub extends: u64,
-    /// Ask for a shorter lease when they have the lock already.
-    pub mixes: u64,
-    /// Have a lock renewed for them.
-    pub keeps: u64,
-    /// Release somebody's lock by force.
-    pub forces: u64,
+pub struct ClientBehavior {
+    /// Pause before a call or when a reply arrives.
+    pub pause: u64,
+    /// The longest pause (a duration, not a probability).
+    pub max_pause_us: u64,
+    /// Acquire with a caller-supplied token.
+    pub supply_token: u64,
+    /// Extend the lock instead of releasing it.
+    pub extend: u64,
+    /// Request a shorter lease for a lock that is held already.
+    pub request_shorter_lease: u64,
+    pub auto_renew: u64,
+    /// Force-release a lock of another owner.
+    pub force_release: u64,
     /// Sleep longer than the lock is valid.
-    pub oversleeps: u64,
-    /// Go away without a release.
-    pub leaves: u64,
-    /// Hang up in the middle of an acquire.
-    pub hangs_up: u64,
-    /// Do nothing for an hour or two.
-    pub idles: u64,
+    pub oversleep: u64,
+    /// Finish without a release.
+    pub skip_release: u64,
+    /// Cancel an acquire before it completes.
+    pub cancel_acquire: u64,
+    /// Sleep for one to two hours.
+    pub idle: u64,
 }
 
-/// What happens at a moment that was set beforehand.
+/// A fault at a planned time.
 #[derive(Clone, Copy, Debug)]
-pub enum Mischief {
-    /// A node ends, and comes back after so long.
+pub enum Fault {
+    /// A node crashes and restarts later.
     Crash {
         node: usize,
-        down_for: u64,
-        keeps: Keeps,
+        down_for_us: u64,
+        data: DataAfterRestart,
     },
-    /// A node puts what it has on its disk, for [`Keeps::WhatWasSaved`].
-    Save { node: usize },
-    /// A node's clock is set, by so many microseconds.
-    Step { node: usize, by: i64 },
-    /// A client's wall clock is set.
-    SetWall { client: usize, by: i64 },
-    /// A client and a node cannot reach one another for so long.
-    Cut {
+    /// A node saves a snapshot, for [`DataAfterRestart::LastSnapshot`].
+    Snapshot { node: usize },
+    /// The clock of a node is stepped.
+    StepClock { node: usize, by_us: i64 },
+    /// The wall clock of a client is stepped.
+    SetWallClock { client: usize, by_us: i64 },
+    /// The connection between a client and a node is interrupted.
+    Partition {
         client: usize,
         node: usize,
-        lasts: u64,
+        duration_us: u64,
     },
-    /// A client ends in the middle of whatever it does; another one starts in its place after so long.
-    Kill { client: usize, down_for: u64 },
+    /// A client is killed at any point; another one starts in its place later.
+    KillClient { client: usize, down_for_us: u64 },
 }
 
-/// What a node knows after a restart.
+/// The data of a node after a restart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keeps {
-    Everything,
-    WhatWasSaved,
-    Nothing,
+pub enum DataAfterRestart {
+    All,
+    LastSnapshot,
+    Empty,
 }
 
-/// One schedule.
+/// The parameters of one schedule.
 #[derive(Clone)]
 pub struct Plan {
     pub locks: u8,
-    /// Every client's lease, in milliseconds.
-    pub leases: Vec<u64>,
+    /// The lease of each client.
+    pub leases_ms: Vec<u64>,
     pub locking: LockingConfig,
     pub command_timeout: Duration,
-    pub node_clocks: Vec<Clock>,
-    /// The nodes that put every write on their disk before they answer.
-    pub keeps_every_write: Vec<bool>,
-    pub client_clocks: Vec<Clock>,
-    pub network: Network,
-    pub habits: Habits,
-    /// How often each client acquires.
+    pub node_clocks: Vec<DriftingClock>,
+    /// For each node, whether it fsyncs every write before it replies.
+    pub fsyncs_every_write: Vec<bool>,
+    pub client_clocks: Vec<DriftingClock>,
+    pub network: NetworkParams,
+    pub behavior: ClientBehavior,
+    /// The number of acquires of each client.
     pub rounds: u64,
-    pub mischief: Vec<(Moment, Mischief)>,
-    /// Nothing goes wrong, and everybody releases.
-    pub calm: bool,
-    /// Fences rise only as far as the clocks of clients are right, see [`super::checker::Promise`].
-    pub needs_the_clock: bool,
-    pub broken: Option<Broken>,
+    pub faults: Vec<(SimTime, Fault)>,
+    /// There are no faults, and every client releases its locks.
+    pub fault_free: bool,
+    /// Fencing tokens increase only if the clocks of clients are correct, see
+    /// [`super::checker::FenceGuarantee`].
+    pub fences_depend_on_clocks: bool,
+    pub broken: Option<BrokenAssumption>,
 }
 
-/// What a schedule is about.
+/// The kind of faults in a schedule.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Nothing goes wrong.
-    Calm,
-    /// Everything does, but nodes forget nothing; wall clocks show anything.
-    Wild,
-    /// Nodes restart empty, or with what they had a while ago.
-    Forgetful,
-    /// Locks are left alone for so long that counters are forgotten.
-    Slow,
+pub enum ScheduleKind {
+    FaultFree,
+    /// All faults except data loss. Wall clocks may be off by any amount.
+    Faulty,
+    /// Nodes may restart empty or with an older snapshot.
+    DataLoss,
+    /// Locks are idle for so long that fence counters expire.
+    LongIdle,
 }
 
-/// How far the rate of a clock may be off, in millionths: two that differ by twice that are covered by a drift of 1 %.
-pub const WORST_RATE: i64 = 5_000;
-/// A millisecond.
+/// The maximum rate error of a clock. Two clocks that differ by twice this much are covered by a
+/// drift of 1 %.
+pub const MAX_RATE_PPM: i64 = 5_000;
+/// Microseconds in a millisecond.
 pub const MS: u64 = 1_000;
-const DAY: i64 = 86_400_000_000;
+const DAY_US: i64 = 86_400_000_000;
 
 impl Plan {
-    /// The schedule of this number: under all assumptions, or with one that is broken.
-    pub fn new(seed: u64, broken: Option<Broken>) -> Self {
-        Self::aimed(seed, broken, broken)
+    /// The schedule of this seed, optionally with a broken assumption.
+    pub fn new(seed: u64, broken: Option<BrokenAssumption>) -> Self {
+        Self::targeted(seed, broken, broken)
     }
 
-    /// The schedule of this number in which it would show if `aim` were broken.
-    pub fn aimed(seed: u64, aim: Option<Broken>, broken: Option<Broken>) -> Self {
-        let mut dice = Dice::new(seed);
-        let kind = match dice.between(0, 100) {
-            0..8 => Kind::Calm,
-            8..55 => Kind::Wild,
-            55..92 => Kind::Forgetful,
-            _ => Kind::Slow,
+    /// The schedule of this seed in which a break of `targeted_assumption` would probably lead to a
+    /// violation.
+    pub fn targeted(
+        seed: u64,
+        targeted_assumption: Option<BrokenAssumption>,
+        broken: Option<BrokenAssumption>,
+    ) -> Self {
+        let mut rng = SimRng::new(seed);
+        let kind = match rng.between(0, 100) {
+            0..8 => ScheduleKind::FaultFree,
+            8..55 => ScheduleKind::Faulty,
+            55..92 => ScheduleKind::DataLoss,
+            _ => ScheduleKind::LongIdle,
         };
-        let kind = aim.map_or(kind, Broken::kind);
-        let nodes = dice.one_of(&[1, 3, 3, 3, 5]);
-        let clients = 2 + dice.place(4);
-        let mut plan = Self::among(&mut dice, kind, nodes, clients);
-        if let Some(aim) = aim {
-            plan.aim(&mut dice, aim);
+        let kind = targeted_assumption.map_or(kind, BrokenAssumption::schedule_kind);
+        let nodes = rng.choose(&[1, 3, 3, 3, 5]);
+        let clients = 2 + rng.index(4);
+        let mut plan = Self::generate(&mut rng, kind, nodes, clients);
+        if let Some(targeted_assumption) = targeted_assumption {
+            plan.target(&mut rng, targeted_assumption);
         }
-        plan.mischief(&mut dice, kind);
+        plan.plan_faults(&mut rng, kind);
         if let Some(broken) = broken {
-            plan.break_it(&mut dice, broken);
+            plan.break_assumption(&mut rng, broken);
         }
         plan
     }
 
-    fn among(dice: &mut Dice, kind: Kind, nodes: usize, clients: usize) -> Self {
-        let (calm, forgetful) = (kind == Kind::Calm, kind == Kind::Forgetful);
-        let usual_lease = dice.one_of(&[60, 100, 200, 400]);
-        let mixed = dice.happens(300);
+    fn generate(rng: &mut SimRng, kind: ScheduleKind, nodes: usize, clients: usize) -> Self {
+        let (fault_free, loses_data) = (
+            kind == ScheduleKind::FaultFree,
+            kind == ScheduleKind::DataLoss,
+        );
+        let usual_lease = rng.choose(&[60, 100, 200, 400]);
+        let mixed = rng.chance(300);
         let leases: Vec<u64> = (0..clients)
             .map(|_| {
                 if mixed {
-                    dice.one_of(&[60, 100, 200, 400])
+                    rng.choose(&[60, 100, 200, 400])
                 } else {
                     usual_lease
                 }
             })
             .collect();
-        let longest = *leases.iter().max().unwrap();
-        let allowed = dice.one_of(&[1, 2]);
+        let max_lease_ms = *leases.iter().max().unwrap();
+        let max_lease_factor = rng.choose(&[1, 2]);
         let mut locking = LockingConfig::new(GroupKind::Redlock);
-        locking.longest_lease = Duration::from_millis(longest * allowed);
-        locking.fencing = dice.happens(900);
-        let off = match kind {
-            Kind::Calm | Kind::Wild => 2 * DAY,
-            Kind::Forgetful => i64::try_from(longest * MS / 10).unwrap(),
-            Kind::Slow => 300_000_000,
+        locking.max_lease = Duration::from_millis(max_lease_ms * max_lease_factor);
+        locking.fencing = rng.chance(900);
+        let max_offset_us = match kind {
+            ScheduleKind::FaultFree | ScheduleKind::Faulty => 2 * DAY_US,
+            ScheduleKind::DataLoss => i64::try_from(max_lease_ms * MS / 10).unwrap(),
+            ScheduleKind::LongIdle => 300_000_000,
         };
-        let clock = |dice: &mut Dice, off: i64| Clock {
-            rate: match dice.place(4) {
-                0 => -WORST_RATE,
-                1 => WORST_RATE,
+        let clock = |rng: &mut SimRng, max_offset_us: i64| DriftingClock {
+            rate_ppm: match rng.index(4) {
+                0 => -MAX_RATE_PPM,
+                1 => MAX_RATE_PPM,
                 2 => 0,
-                _ => dice.around(WORST_RATE),
+                _ => rng.offset(MAX_RATE_PPM),
             },
-            off: dice.around(off),
+            offset_us: rng.offset(max_offset_us),
         };
-        let often = |dice: &mut Dice, choices: &[u64]| if calm { 0 } else { dice.one_of(choices) };
+        let per_mille =
+            |rng: &mut SimRng, choices: &[u64]| if fault_free { 0 } else { rng.choose(choices) };
         Self {
-            locks: dice.one_of(&[1, 1, 2]),
+            locks: rng.choose(&[1, 1, 2]),
             locking,
-            command_timeout: Duration::from_millis(dice.one_of(&[50, 500])),
-            node_clocks: (0..nodes).map(|_| clock(dice, 2 * DAY)).collect(),
-            keeps_every_write: (0..nodes)
-                .map(|_| !forgetful || dice.happens(300))
-                .collect(),
-            client_clocks: (0..clients).map(|_| clock(dice, off)).collect(),
-            network: Network {
-                usual: (
+            command_timeout: Duration::from_millis(rng.choose(&[50, 500])),
+            node_clocks: (0..nodes).map(|_| clock(rng, 2 * DAY_US)).collect(),
+            fsyncs_every_write: (0..nodes).map(|_| !loses_data || rng.chance(300)).collect(),
+            client_clocks: (0..clients).map(|_| clock(rng, max_offset_us)).collect(),
+            network: NetworkParams {
+                usual_delay_us: (
                     50,
-                    if calm {
+                    if fault_free {
                         3_000
                     } else {
-                        dice.one_of(&[300, 2_000, 8_000])
+                        rng.choose(&[300, 2_000, 8_000])
                     },
                 ),
-                slow: often(dice, &[0, 20, 100]),
-                slowest: dice.one_of(&[30 * MS, longest * MS, 3 * longest * MS]),
-                lost: often(dice, &[0, 10, 60]),
-                twice: often(dice, &[0, 20, 100]),
-                in_order: calm || dice.happens(300),
+                slow_per_mille: per_mille(rng, &[0, 20, 100]),
+                max_delay_us: rng.choose(&[30 * MS, max_lease_ms * MS, 3 * max_lease_ms * MS]),
+                lost_per_mille: per_mille(rng, &[0, 10, 60]),
+                duplicated_per_mille: per_mille(rng, &[0, 20, 100]),
+                in_order: fault_free || rng.chance(300),
             },
-            habits: Habits {
-                pauses: often(dice, &[0, 10, 40]),
-                longest_pause: dice.one_of(&[10 * MS, longest * MS, 2 * longest * MS]),
-                brings: dice.one_of(&[0, 150, 400]),
-                extends: 350,
-                mixes: dice.one_of(&[0, 300]),
-                keeps: dice.one_of(&[0, 300]),
-                forces: often(dice, &[0, 0, 150]),
-                oversleeps: often(dice, &[0, 80, 250]),
-                leaves: often(dice, &[0, 60]),
-                hangs_up: often(dice, &[0, 40]),
-                idles: if kind == Kind::Slow { 300 } else { 0 },
+            behavior: ClientBehavior {
+                pause: per_mille(rng, &[0, 10, 40]),
+                max_pause_us: rng.choose(&[10 * MS, max_lease_ms * MS, 2 * max_lease_ms * MS]),
+                supply_token: rng.choose(&[0, 150, 400]),
+                extend: 350,
+                request_shorter_lease: rng.choose(&[0, 300]),
+                auto_renew: rng.choose(&[0, 300]),
+                force_release: per_mille(rng, &[0, 0, 150]),
+                oversleep: per_mille(rng, &[0, 80, 250]),
+                skip_release: per_mille(rng, &[0, 60]),
+                cancel_acquire: per_mille(rng, &[0, 40]),
+                idle: if kind == ScheduleKind::LongIdle {
+                    300
+                } else {
+                    0
+                },
             },
-            rounds: dice.between(2, 4),
-            mischief: Vec::new(),
-            calm,
-            needs_the_clock: forgetful && allowed == 1,
+            rounds: rng.between(2, 4),
+            faults: Vec::new(),
+            fault_free,
+            fences_depend_on_clocks: loses_data && max_lease_factor == 1,
             broken: None,
-            leases,
+            leases_ms: leases,
         }
     }
 }
 
 impl std::fmt::Display for Plan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (nodes, leases, network) = (self.nodes(), &self.leases, self.network);
+        let (nodes, leases, network) = (self.nodes(), &self.leases_ms, self.network);
         write!(
             f,
             "{nodes} nodes, leases of {leases:?} ms, {network:?}, broken: {:?}",
@@ -250,93 +261,95 @@ impl std::fmt::Display for Plan {
 }
 
 impl Plan {
-    /// The number of nodes.
     pub fn nodes(&self) -> usize {
         self.node_clocks.len()
     }
 
-    /// The longest lease that anybody asks for, in microseconds.
-    pub fn longest(&self) -> u64 {
-        self.leases.iter().max().unwrap() * MS
+    /// The longest lease that a client requests.
+    pub fn max_lease_us(&self) -> u64 {
+        self.leases_ms.iter().max().unwrap() * MS
     }
 
-    /// Whether this assumption is broken.
-    pub fn breaks(&self, assumption: Broken) -> bool {
+    pub fn breaks(&self, assumption: BrokenAssumption) -> bool {
         self.broken == Some(assumption)
     }
 
-    /// The nodes that a client has in its configuration.
-    pub fn nodes_of(&self, client: usize) -> Vec<usize> {
+    /// The indices of the nodes in a client's configuration.
+    pub fn configured_nodes(&self, client: usize) -> Vec<usize> {
         match self.broken {
-            Some(Broken::DifferentNodes) if client.is_multiple_of(2) => vec![0, 1, 2],
-            Some(Broken::DifferentNodes) => vec![2, 3, 4],
+            Some(BrokenAssumption::DifferentNodes) if client.is_multiple_of(2) => vec![0, 1, 2],
+            Some(BrokenAssumption::DifferentNodes) => vec![2, 3, 4],
             _ => (0..self.nodes()).collect(),
         }
     }
 
-    fn mischief(&mut self, dice: &mut Dice, kind: Kind) {
-        if kind == Kind::Calm {
+    fn plan_faults(&mut self, rng: &mut SimRng, kind: ScheduleKind) {
+        if kind == ScheduleKind::FaultFree {
             return;
         }
-        let longest = self.longest();
-        let span = longest * 2 * self.rounds;
+        let max_lease_us = self.max_lease_us();
+        let total_us = max_lease_us * 2 * self.rounds;
         let (nodes, clients) = (self.nodes(), self.client_clocks.len());
         let mut planned = Vec::new();
-        for _ in 0..dice.between(0, 4) {
-            let node = dice.place(nodes);
-            let keeps = if self.keeps_every_write[node] {
-                Keeps::Everything
+        for _ in 0..rng.between(0, 4) {
+            let node = rng.index(nodes);
+            let data = if self.fsyncs_every_write[node] {
+                DataAfterRestart::All
             } else {
-                dice.one_of(&[Keeps::Nothing, Keeps::WhatWasSaved])
+                rng.choose(&[DataAfterRestart::Empty, DataAfterRestart::LastSnapshot])
             };
-            let longest_down = dice.one_of(&[10 * MS, longest, 3 * longest]);
-            let down_for = dice.between(MS, longest_down);
-            planned.push(Mischief::Crash {
+            let max_down_us = rng.choose(&[10 * MS, max_lease_us, 3 * max_lease_us]);
+            let down_for_us = rng.between(MS, max_down_us);
+            planned.push(Fault::Crash {
                 node,
-                down_for,
-                keeps,
+                down_for_us,
+                data,
             });
-            planned.push(Mischief::Save { node });
+            planned.push(Fault::Snapshot { node });
         }
         for node in 0..nodes {
-            if dice.happens(200) {
-                // Both together stay within what the drift adds.
-                planned.push(Mischief::Step {
+            if rng.chance(200) {
+                // Both steps together stay within the 2 ms that the drift allows.
+                planned.push(Fault::StepClock {
                     node,
-                    by: dice.one_of(&[1_000, 500]),
+                    by_us: rng.choose(&[1_000, 500]),
                 });
-                planned.push(Mischief::Step { node, by: 1_000 });
+                planned.push(Fault::StepClock { node, by_us: 1_000 });
             }
-            if dice.happens(100) {
-                let by = -i64::try_from(dice.between(1, 50 * MS)).unwrap();
-                planned.push(Mischief::Step { node, by });
+            if rng.chance(100) {
+                let by_us = -i64::try_from(rng.between(1, 50 * MS)).unwrap();
+                planned.push(Fault::StepClock { node, by_us });
             }
         }
         for client in 0..clients {
-            // Where counters are forgotten, clocks make up for it: then they are right.
-            let may_be_wrong = kind == Kind::Wild || !self.locking.fencing;
-            if may_be_wrong && dice.happens(200) {
-                planned.push(Mischief::SetWall {
+            // After a loss of counters, fencing tokens depend on the clocks, so the clocks must be
+            // correct.
+            let may_step = kind == ScheduleKind::Faulty || !self.locking.fencing;
+            if may_step && rng.chance(200) {
+                planned.push(Fault::SetWallClock {
                     client,
-                    by: dice.around(DAY),
+                    by_us: rng.offset(DAY_US),
                 });
             }
-            if dice.happens(80) {
-                let down_for = dice.between(MS, longest);
-                planned.push(Mischief::Kill { client, down_for });
+            if rng.chance(80) {
+                let down_for_us = rng.between(MS, max_lease_us);
+                planned.push(Fault::KillClient {
+                    client,
+                    down_for_us,
+                });
             }
-            if dice.happens(150) {
-                let (node, lasts) = (dice.place(nodes), dice.between(MS, 2 * longest));
-                planned.push(Mischief::Cut {
+            if rng.chance(150) {
+                let (node, duration_us) = (rng.index(nodes), rng.between(MS, 2 * max_lease_us));
+                planned.push(Fault::Partition {
                     client,
                     node,
-                    lasts,
+                    duration_us,
                 });
             }
         }
-        for mischief in planned {
-            let at = dice.between(0, span);
-            self.mischief.push((at, mischief));
+        for fault in planned {
+            let at = rng.between(0, total_us);
+            self.faults.push((at, fault));
         }
     }
 }

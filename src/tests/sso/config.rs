@@ -1,4 +1,4 @@
-//! `[sign_in.oidc]` as people write it, with every mistake they make.
+//! Parsing of `[sign_in.oidc]`, and the error for each mistake.
 
 use std::time::Duration;
 
@@ -8,46 +8,46 @@ use lockkeeper::server::config::{Config, parse};
 const TABLE: &str = "[sign_in.oidc]
 issuer = \"https://login.example.org/realms/ops\"
 client_id = \"lockkeeper\"
-console_url = \"https://locks.example.org\"
+public_url = \"https://locks.example.org\"
 ";
-const GRANT: &str = "[[sign_in.oidc.grant]]\nvalue = \"sre\"\nrole = \"operator\"\n";
+const ROLE_MAPPING: &str = "[[sign_in.oidc.role_mapping]]\nvalue = \"sre\"\nrole = \"operator\"\n";
 
-fn read(text: &str) -> Result<Config, String> {
+fn parse_config(text: &str) -> Result<Config, String> {
     let environment = |name: &str| (name == "SECRET").then(|| "s3cret".to_owned());
     let group = "[[group]]\nname = \"orders\"\nnode = [{ url = \"redis://h:1\" }]\n";
-    parse("c", &format!("{text}{group}"), &environment).map_err(|why| why.to_string())
+    parse("c", &format!("{text}{group}"), &environment).map_err(|error| error.to_string())
 }
 
 #[test]
-fn little_has_to_be_said() {
-    let config = read(&format!("{TABLE}{GRANT}")).unwrap();
-    assert!(!config.access.is_open());
+fn optional_fields_have_defaults() {
+    let config = parse_config(&format!("{TABLE}{ROLE_MAPPING}")).unwrap();
+    assert!(!config.access.is_auth_disabled());
     let oidc = config.access.oidc.unwrap();
     assert_eq!(oidc.label, "login.example.org");
     assert_eq!(oidc.provider.scopes, ["openid", "profile"]);
     assert_eq!(
-        oidc.provider.back(),
-        "https://locks.example.org/sign-in/back"
+        oidc.provider.redirect_url(),
+        "https://locks.example.org/sign-in/callback"
     );
     assert_eq!(oidc.provider.timeout, Duration::from_secs(10));
     assert_eq!(oidc.provider.client_secret, None);
-    let grant = &oidc.grants[0];
+    let mapping = &oidc.role_mappings[0];
     assert_eq!(
-        (grant.claim.as_str(), grant.rights.role),
+        (mapping.claim.as_str(), mapping.grant.role),
         ("groups", Role::Operator)
     );
 }
 
 #[test]
-fn a_secret_comes_from_the_environment_or_from_a_file_and_is_never_shown() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("secret");
+fn a_client_secret_is_read_from_the_environment_or_a_file_and_never_printed() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("secret");
     std::fs::write(&file, "s3cret\n").unwrap();
     for line in [
         "client_secret = \"${SECRET}\"\n".to_owned(),
         format!("client_secret_file = {file:?}\n"),
     ] {
-        let config = read(&format!("{TABLE}{line}{GRANT}")).unwrap();
+        let config = parse_config(&format!("{TABLE}{line}{ROLE_MAPPING}")).unwrap();
         assert!(!format!("{config:?}").contains("s3cret"));
         let secret = config.access.oidc.unwrap().provider.client_secret.unwrap();
         assert_eq!(secret.read().unwrap(), "s3cret");
@@ -55,96 +55,103 @@ fn a_secret_comes_from_the_environment_or_from_a_file_and_is_never_shown() {
 }
 
 #[test]
-fn every_mistake_has_its_place() {
-    let with = |line: &str| format!("{TABLE}{line}\n{GRANT}");
+fn errors_have_the_position_and_the_reason() {
+    let with = |line: &str| format!("{TABLE}{line}\n{ROLE_MAPPING}");
     let without = |name: &str| {
-        let kept = TABLE.lines().filter(|line| !line.starts_with(name));
-        format!("{}\n{GRANT}", kept.collect::<Vec<_>>().join("\n"))
+        let remaining = TABLE.lines().filter(|line| !line.starts_with(name));
+        format!(
+            "{}\n{ROLE_MAPPING}",
+            remaining.collect::<Vec<_>>().join("\n")
+        )
     };
-    let issuer = |issuer: &str| with("").replace("https://login.example.org/realms/ops", issuer);
-    let console = |url: &str| with("").replace("https://locks.example.org", url);
-    for (text, says) in [
+    let with_issuer =
+        |issuer: &str| with("").replace("https://login.example.org/realms/ops", issuer);
+    let with_public_url = |url: &str| with("").replace("https://locks.example.org", url);
+    for (text, expected) in [
         (without("issuer"), "c:1:1: missing field `issuer`"),
         (without("client_id"), "missing field `client_id`"),
-        (without("console_url"), "missing field `console_url`"),
-        (TABLE.to_owned(), "add a [[sign_in.oidc.grant]]"),
+        (without("public_url"), "missing field `public_url`"),
+        (TABLE.to_owned(), "add a [[sign_in.oidc.role_mapping]]"),
+        (with_issuer("login.example.org"), "c:2:10: invalid URL"),
         (
-            issuer("login.example.org"),
-            "c:2:10: this is not an address",
+            with_issuer("http://login.example.org"),
+            "c:2:10: the URL must use https, except for localhost",
         ),
         (
-            issuer("http://login.example.org"),
-            "c:2:10: this has to be https, except on this machine",
-        ),
-        (issuer("http://127.evil.example"), "this has to be https"),
-        (
-            issuer("https://login.example.org/?a=b"),
-            "no user name, query or fragment",
+            with_issuer("http://127.evil.example"),
+            "the URL must use https",
         ),
         (
-            issuer("https://me@login.example.org"),
-            "no user name, query or fragment",
+            with_issuer("https://login.example.org/?a=b"),
+            "must not have a user name, query or fragment",
         ),
         (
-            console("https://locks.example.org/console"),
-            "c:4:15: the console's address has no path",
+            with_issuer("https://me@login.example.org"),
+            "must not have a user name, query or fragment",
+        ),
+        (
+            with_public_url("https://locks.example.org/console"),
+            "c:4:14: `public_url` must not have a path",
         ),
         (
             with("client_secret = \"${NONE}\""),
             "c:5:17: the environment variable NONE is not set",
         ),
-        (with("client_secret = \"\""), "c:1:1: its secret is empty"),
+        (
+            with("client_secret = \"\""),
+            "c:1:1: the client secret is empty",
+        ),
         (
             with("client_secret_file = \"/dev/null\""),
-            "c:1:1: its secret is empty",
+            "c:1:1: the client secret is empty",
         ),
         (
             with("client_secret_file = \"/no/such/file\""),
-            "c:1:1: the secret's file cannot be read",
+            "c:1:1: the client secret file cannot be read",
         ),
         (
             with("client_secret = \"a\"\nclient_secret_file = \"b\""),
-            "one of them is too many",
+            "are both set; remove one of them",
         ),
         (
             with("ca_file = \"/no/such/file\""),
-            "c:5:11: the certificates cannot be read",
+            "c:5:11: cannot read CA certificates",
         ),
         (
             with("scopes = [\"a b\"]"),
-            "c:5:11: this has at least one letter, and no spaces",
+            "c:5:11: the value must not be empty or contain spaces",
         ),
-        (with("label = \"\""), "c:5:9: the label of a button"),
+        (with("label = \"\""), "c:5:9: invalid label"),
         (
             with("name_claim = \"\""),
-            "c:5:14: this has at least one letter",
+            "c:5:14: the value must not be empty",
         ),
-        (with("timeout = \"0s\""), "c:5:11: this span of time"),
+        (
+            with("timeout = \"0s\""),
+            "c:5:11: the duration must be greater than zero",
+        ),
         (with("audience = \"x\""), "c:5:1: unknown field `audience`"),
-        (with("").replace("sre", ""), "this grants to nobody"),
+        (with("").replace("sre", ""), "`value` is empty"),
         (
             with("").replace("operator", "root"),
             "unknown variant `root`",
         ),
-        (
-            with("") + "groups = [\"no\"]\n",
-            "there is no group \"no\" in this file",
-        ),
-        (with("") + "keys = []\n", "this list is empty"),
+        (with("") + "groups = [\"no\"]\n", "unknown group \"no\""),
+        (with("") + "keys = []\n", "the list is empty"),
     ] {
-        let why = read(&text).unwrap_err();
-        assert!(why.contains(says), "{text}\n{why}");
+        let error = parse_config(&text).unwrap_err();
+        assert!(error.contains(expected), "{text}\n{error}");
     }
 }
 
 #[test]
-fn what_is_written_about_it_is_accepted() {
-    let shown = include_str!("../../../.github/single-sign-on.md");
+fn the_examples_in_the_documentation_are_accepted() {
+    let page = include_str!("../../../docs/single-sign-on.md");
     let mut count = 0;
-    for example in shown.split("```toml\n").skip(1) {
+    for example in page.split("```toml\n").skip(1) {
         let example = example.split("```").next().unwrap();
-        let config = read(&example.replace("${OIDC_SECRET}", "${SECRET}"));
-        let config = config.unwrap_or_else(|why| panic!("{example}\n{why}"));
+        let config = parse_config(&example.replace("${OIDC_SECRET}", "${SECRET}"));
+        let config = config.unwrap_or_else(|error| panic!("{example}\n{error}"));
         assert!(config.access.oidc.is_some());
         count += 1;
     }

@@ -1,123 +1,125 @@
-//! People who sign in with an OpenID Connect provider: a real one, and a browser that goes from the console to it and back.
+//! Sign-in with OpenID Connect: a real provider, and a client that follows the redirects of the
+//! console and the provider like a browser.
 
-mod bounds;
 mod config;
 mod consoles;
-mod emails;
-mod lasting;
+mod email_claims;
+mod pending_sign_ins;
 mod provider;
-mod refusals;
+mod rejections;
+mod session_lifetime;
 mod signing_in;
 
 use std::collections::BTreeMap;
 
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::{AccessConfig, Config};
-use lockkeeper::server::http_client::{HttpClient, Roots};
+use lockkeeper::server::http_client::{CaCertificates, HttpClient};
 
-use crate::api::group;
-use crate::support::PATIENCE;
+use crate::api::group_config;
+use crate::support::WAIT_TIMEOUT;
 use crate::support::audit::entries;
-use crate::support::certificates::Authority;
-use crate::support::console::{Answer, Person, TestConsole};
-use crate::support::eventually;
+use crate::support::certificates::CertificateAuthority;
+use crate::support::console::{ApiClient, ApiResponse, TestConsole};
 use crate::support::redis_nodes::RedisNodes;
+use crate::support::wait_for;
 use provider::Provider;
 
-/// Where the console says that it is; whoever is sent there goes to the console of the test.
-pub const CONSOLE: &str = "http://localhost:1";
+/// The configured `public_url`. The test client sends requests for it to the console under test.
+pub const PUBLIC_URL: &str = "http://localhost:1";
 
-/// The configuration of a console whose people come from this provider: operators of `sre`, viewers of `oncall`.
+/// The access configuration for this provider: `sre` are operators, `oncall` are viewers.
 pub fn access(provider: &Provider) -> AccessConfig {
-    access_as(&provider.table(), GRANTS)
+    access_with(&provider.table(), ROLE_MAPPINGS)
 }
 
-/// Who may do what.
-pub const GRANTS: &str = r#"
-[[sign_in.oidc.grant]]
+pub const ROLE_MAPPINGS: &str = r#"
+[[sign_in.oidc.role_mapping]]
 value = "sre"
 role = "operator"
 groups = ["orders"]
 keys = ["lock:*"]
 
-[[sign_in.oidc.grant]]
+[[sign_in.oidc.role_mapping]]
 claim = "realm_access.roles"
 value = "oncall"
 role = "viewer"
 "#;
 
-/// The same, as this table of the provider and these grants say.
-pub fn access_as(table: &str, grants: &str) -> AccessConfig {
+/// The access configuration with this `[sign_in.oidc]` table and these role mappings.
+pub fn access_with(table: &str, role_mappings: &str) -> AccessConfig {
     let text = format!(
-        "{table}{grants}\n[[group]]\nname = \"orders\"\nnode = [{{ url = \"redis://h:1\" }}]\n"
+        "{table}{role_mappings}\n[[group]]\nname = \"orders\"\nnode = [{{ url = \"redis://h:1\" }}]\n"
     );
     let config = lockkeeper::server::config::parse("sso.toml", &text, &|_| None);
-    config.unwrap_or_else(|why| panic!("{why}")).access
+    config.unwrap_or_else(|error| panic!("{error}")).access
 }
 
-/// A console with one node.
-pub struct Sso {
-    /// The nodes of the group `orders`: they end with it.
+/// A console with one node and single sign-on.
+pub struct SsoConsole {
+    /// The nodes of the group `orders`, stopped on drop.
     _nodes: RedisNodes,
-    /// The console.
-    pub console: TestConsole,
+    console: TestConsole,
 }
 
-impl Sso {
-    /// A console whose people come in this way.
-    pub async fn console(access: AccessConfig, clock: Clock) -> Self {
+impl SsoConsole {
+    pub async fn start(access: AccessConfig, clock: Clock) -> Self {
         let nodes = RedisNodes::start(1).await;
         let config = Config {
             access,
-            ..Config::of(vec![group("orders", &nodes)])
+            ..Config::with_groups(vec![group_config("orders", &nodes)])
         };
-        let console = TestConsole::start_as(config, clock).await;
+        let console = TestConsole::start_with_config(config, clock).await;
         Self {
             _nodes: nodes,
             console,
         }
     }
 
-    /// Somebody with a browser.
-    pub fn visitor(&self) -> Visitor {
-        Visitor::of(self.console.person())
+    pub fn api(&self) -> ApiClient {
+        self.console.api()
     }
 
-    /// Somebody who calls from this address, which is this machine's too.
-    pub fn visitor_from(&self, from: [u8; 4]) -> Visitor {
-        Visitor::of(self.console.person().calling_from(from))
+    /// A new browser without cookies.
+    pub fn browser(&self) -> Browser {
+        Browser::new(self.api())
     }
 
-    /// What was written down of who came and who was refused: act, who, outcome.
-    pub async fn audited(&self) -> Vec<serde_json::Value> {
-        // It is written a moment after the answer.
-        let mut before = 0;
-        eventually("everything is written", async || {
+    /// A new browser that connects from this loopback address.
+    pub fn browser_from(&self, local_address: [u8; 4]) -> Browser {
+        Browser::new(self.api().with_local_address(local_address))
+    }
+
+    /// The entries of the audit log.
+    pub async fn audit_entries(&self) -> Vec<serde_json::Value> {
+        // End entries are written after the response, so the log is read until it stops growing.
+        let mut previous_count = 0;
+        wait_for("every entry is written", async || {
             let entries = entries(&self.console.storage_file()).await;
-            let is_all = !entries.is_empty() && entries.len() == before;
-            before = entries.len();
-            is_all.then_some(entries)
+            let is_complete = !entries.is_empty() && entries.len() == previous_count;
+            previous_count = entries.len();
+            is_complete.then_some(entries)
         })
         .await
     }
 }
 
-/// Somebody with a browser, which keeps the cookies of the console and of the provider.
-pub struct Visitor {
-    pub person: Person,
-    pub cookies: Jar,
-    there: Jar,
+/// A browser with the cookies of the console and of the provider.
+pub struct Browser {
+    pub api: ApiClient,
+    pub cookies: CookieJar,
+    provider_cookies: CookieJar,
     client: HttpClient,
 }
 
-/// The cookies of one place.
+/// The cookies of one site.
 #[derive(Clone, Default)]
-pub struct Jar(pub BTreeMap<String, String>);
+pub struct CookieJar(pub BTreeMap<String, String>);
 
-impl Jar {
-    fn keep(&mut self, headers: &http::HeaderMap) {
-        for set in headers.get_all("set-cookie") {
-            let pair = set.to_str().unwrap().split(';').next().unwrap();
+impl CookieJar {
+    fn store(&mut self, headers: &http::HeaderMap) {
+        for set_cookie in headers.get_all("set-cookie") {
+            let pair = set_cookie.to_str().unwrap().split(';').next().unwrap();
             let (name, value) = pair.split_once('=').unwrap();
             if value.is_empty() {
                 self.0.remove(name);
@@ -133,62 +135,70 @@ impl Jar {
     }
 }
 
-impl Visitor {
-    /// Nobody is signed in anywhere.
-    pub fn of(person: Person) -> Self {
+impl Browser {
+    /// A browser without cookies.
+    pub fn new(api: ApiClient) -> Self {
         Self {
-            person,
-            cookies: Jar::default(),
-            there: Jar::default(),
-            client: HttpClient::new(None, PATIENCE),
+            api,
+            cookies: CookieJar::default(),
+            provider_cookies: CookieJar::default(),
+            client: HttpClient::new(None, WAIT_TIMEOUT),
         }
     }
 
-    /// The same with a browser that trusts whomever this authority vouches for.
-    pub fn trusting(self, authority: &Authority) -> Self {
-        let roots = Roots::read(&authority.file()).unwrap();
+    /// Makes the browser trust this certificate authority.
+    pub fn trusting(self, authority: &CertificateAuthority) -> Self {
+        let roots = CaCertificates::read(&authority.ca_file()).unwrap();
         Self {
-            client: HttpClient::new(Some(&roots), PATIENCE),
+            client: HttpClient::new(Some(&roots), WAIT_TIMEOUT),
             ..self
         }
     }
 
-    /// Asks the console.
-    pub async fn get(&mut self, path: &str) -> Answer {
+    /// Sends a GET request to the console.
+    pub async fn get(&mut self, path: &str) -> ApiResponse {
         let cookies = self.cookies.header();
         let headers = [("cookie", cookies.as_str())];
-        let answer = self.person.send("GET", path, &headers, "").await;
-        self.cookies.keep(&answer.headers);
-        answer
+        let response = self.api.send("GET", path, &headers, "").await;
+        self.cookies.store(&response.headers);
+        response
     }
 
     /// Sends a form to the console.
-    pub async fn post(&mut self, path: &str, form: &str) -> Answer {
+    pub async fn post(&mut self, path: &str, form: &str) -> ApiResponse {
         let cookies = self.cookies.header();
-        let headers = [crate::access::FORM[0], ("cookie", cookies.as_str())];
-        let answer = self.person.send("POST", path, &headers, form).await;
-        self.cookies.keep(&answer.headers);
-        answer
+        let headers = [crate::access::FORM_HEADERS[0], ("cookie", cookies.as_str())];
+        let response = self.api.send("POST", path, &headers, form).await;
+        self.cookies.store(&response.headers);
+        response
     }
 
-    /// Where the console sends somebody who wants to sign in with the provider.
-    pub async fn begin(&mut self, next: &str) -> String {
+    /// Begins a sign-in and returns the authorization URL of the provider.
+    pub async fn begin_sign_in(&mut self, next: &str) -> String {
         let next = next.replace('/', "%2F");
-        let answer = self.get(&format!("/sign-in/provider?next={next}")).await;
-        let to = crate::access::location(&answer).to_owned();
-        assert!(to.contains("://127.0.0.1:"), "{to}");
-        to
+        let response = self.get(&format!("/sign-in/provider?next={next}")).await;
+        let authorization_url = crate::access::location(&response).to_owned();
+        assert!(
+            authorization_url.contains("://127.0.0.1:"),
+            "{authorization_url}"
+        );
+        authorization_url
     }
 
-    /// Signs in at the provider and consents; answers the path of the console that the provider sends the browser to.
-    pub async fn at_provider(&mut self, to: &str, name: &str) -> String {
-        let origin = to.split('/').take(3).collect::<Vec<_>>().join("/");
-        let (mut method, mut url, mut form) = ("GET", to.to_owned(), String::new());
+    /// Signs in and consents at the provider. Returns the callback path that the provider redirects
+    /// to.
+    pub async fn sign_in_at_provider(&mut self, authorization_url: &str, name: &str) -> String {
+        let origin = authorization_url
+            .split('/')
+            .take(3)
+            .collect::<Vec<_>>()
+            .join("/");
+        let (mut method, mut url, mut form) = ("GET", authorization_url.to_owned(), String::new());
         for _ in 0..20 {
-            let (headers, text) = self.ask_there(method, &url, &form).await;
+            let (headers, text) = self.send_to_provider(method, &url, &form).await;
             if let Some(location) = headers.get("location") {
                 let location = location.to_str().unwrap();
-                if let Some(path) = location.strip_prefix(CONSOLE) {
+                if let Some(path) = location.strip_prefix(PUBLIC_URL) {
                     return path.to_owned();
                 }
                 (method, form) = ("GET", String::new());
@@ -213,10 +223,10 @@ impl Visitor {
                 "prompt=consent".to_owned()
             };
         }
-        panic!("the provider sends nobody back from {url}");
+        panic!("the provider does not redirect to the console: {url}");
     }
 
-    async fn ask_there(
+    async fn send_to_provider(
         &mut self,
         method: &str,
         url: &str,
@@ -225,16 +235,15 @@ impl Visitor {
         let request = http::Request::builder()
             .method(method)
             .uri(url)
-            .header("cookie", self.there.header())
+            .header("cookie", self.provider_cookies.header())
             .header("content-type", "application/x-www-form-urlencoded")
             .body(form.to_owned().into())
             .unwrap();
-        let answer = self.client.exchange(request, 1_000_000).await;
-        let answer =
-            answer.unwrap_or_else(|why| panic!("no answer of the provider: {method} {url}: {why}"));
-        let (parts, body) = answer.into_parts();
+        let response = self.client.send_and_read_body(request, 1_000_000).await;
+        let response = response.unwrap_or_else(|error| panic!("{method} {url}: {error}"));
+        let (parts, body) = response.into_parts();
         let text = String::from_utf8_lossy(&body).into_owned();
-        self.there.keep(&parts.headers);
+        self.provider_cookies.store(&parts.headers);
         assert!(
             parts.status.as_u16() < 400,
             "{url}: {} {text}",
@@ -243,15 +252,15 @@ impl Visitor {
         (parts.headers, text)
     }
 
-    /// Signs in by name, wanting to go to `/nodes`; answers what the console says in the end.
-    pub async fn sign_in(&mut self, name: &str) -> Answer {
-        let there = self.begin("/nodes").await;
-        let back = self.at_provider(&there, name).await;
-        self.get(&back).await
+    /// Signs in with `/nodes` as the requested page. Returns the response to the callback.
+    pub async fn sign_in(&mut self, name: &str) -> ApiResponse {
+        let authorization_url = self.begin_sign_in("/nodes").await;
+        let callback = self.sign_in_at_provider(&authorization_url, name).await;
+        self.get(&callback).await
     }
 
-    /// Whether the console lets them in.
-    pub async fn is_in(&mut self) -> bool {
+    /// Sends a request with the session cookie, and returns whether the console accepts it.
+    pub async fn check_session(&mut self) -> bool {
         match self.get("/api/v1/groups").await.status {
             200 => true,
             401 => false,
@@ -260,9 +269,9 @@ impl Visitor {
     }
 }
 
-/// Why an answer sends somebody back to the page.
-pub fn why(answer: &Answer) -> &str {
-    let location = crate::access::location(answer);
-    let why = location.split("why=").nth(1);
-    why.unwrap_or_else(|| panic!("{location}"))
+/// The error code with which a response redirects to the sign-in page.
+pub fn error_code(response: &ApiResponse) -> &str {
+    let location = crate::access::location(response);
+    let code = location.split("why=").nth(1);
+    code.unwrap_or_else(|| panic!("{location}"))
 }

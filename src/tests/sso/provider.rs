@@ -1,4 +1,4 @@
-//! A real provider: the npm package oidc-provider in a process of its own.
+//! An OpenID Connect provider: the npm package oidc-provider as a process.
 
 use std::process::Stdio;
 
@@ -8,66 +8,68 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::CONSOLE;
-use crate::support::PATIENCE;
+use super::PUBLIC_URL;
+use crate::support::WAIT_TIMEOUT;
 use crate::support::certificates::Identity;
-use crate::support::programs::{node, script};
+use crate::support::programs::{client_script, node};
 
-/// A provider. It ends with the test.
+/// A provider process, killed on drop.
 pub struct Provider {
-    /// Its port.
     pub port: u16,
     is_https: bool,
     process: Child,
-    _listening: AbortOnDropHandle<()>,
+    _stdout_reader: AbortOnDropHandle<()>,
 }
 
 impl Provider {
-    /// One that says everything in the ID token.
+    /// Starts a provider that puts all claims into the ID token.
     pub async fn start() -> Self {
         Self::start_with(json!({})).await
     }
 
-    /// One that speaks HTTPS.
-    pub async fn with_certificate(identity: &Identity) -> Self {
+    /// Starts a provider that serves HTTPS.
+    pub async fn start_https(identity: &Identity) -> Self {
         let options = json!({ "certificate": identity.certificate, "key": identity.key });
         Self::start_with(options).await
     }
 
-    /// One with these options (see the script).
+    /// Starts a provider with the options of `oidc_provider.mjs`.
     pub async fn start_with(mut options: Value) -> Self {
         let is_https = options["certificate"].is_string();
-        options["redirect_uris"] = json!([format!("{CONSOLE}/sign-in/back")]);
-        options["post_logout_redirect_uris"] = json!([format!("{CONSOLE}/sign-in")]);
+        options["redirect_uris"] = json!([format!("{PUBLIC_URL}/sign-in/callback")]);
+        options["post_logout_redirect_uris"] = json!([format!("{PUBLIC_URL}/sign-in")]);
         let mut process = Command::new(node("oidc-provider"))
-            .arg(script("oidc_provider.mjs"))
+            .arg(client_script("oidc_provider.mjs"))
             .arg(options.to_string())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
             .unwrap();
-        let mut said = BufReader::new(process.stdout.take().unwrap()).lines();
-        let port = timeout(PATIENCE, said.next_line()).await;
+        let mut stdout = BufReader::new(process.stdout.take().unwrap()).lines();
+        let port = timeout(WAIT_TIMEOUT, stdout.next_line()).await;
         let port = port.expect("the provider starts in time");
-        let port = port.unwrap().expect("it says its port").parse().unwrap();
-        // It would end where nobody listens to it any more.
-        let listening =
-            tokio::spawn(async move { while let Ok(Some(_)) = said.next_line().await {} });
+        let port = port
+            .unwrap()
+            .expect("the provider prints its port")
+            .parse()
+            .unwrap();
+        // The provider ends when a write to its stdout fails, so the output is read until the end.
+        let stdout_reader =
+            tokio::spawn(async move { while let Ok(Some(_)) = stdout.next_line().await {} });
         Self {
             port,
             is_https,
             process,
-            _listening: AbortOnDropHandle::new(listening),
+            _stdout_reader: AbortOnDropHandle::new(stdout_reader),
         }
     }
 
-    /// Ends it.
+    /// Stops the provider and returns its port.
     pub async fn stop(mut self) -> u16 {
         self.process.kill().await.unwrap();
         self.port
     }
 
-    /// What it calls itself.
     pub fn issuer(&self) -> String {
         let issuer = issuer(self.port);
         if self.is_https {
@@ -77,22 +79,22 @@ impl Provider {
         }
     }
 
-    /// The table of the configuration.
+    /// The `[sign_in.oidc]` table for this provider.
     pub fn table(&self) -> String {
         table(&self.issuer())
     }
 }
 
-/// What a provider at this port calls itself.
+/// The issuer URL of a provider on this port.
 pub fn issuer(port: u16) -> String {
     format!("http://127.0.0.1:{port}")
 }
 
-/// The table of the configuration for the provider that calls itself so.
+/// The `[sign_in.oidc]` table for this issuer.
 pub fn table(issuer: &str) -> String {
     format!(
         "[sign_in.oidc]\nissuer = \"{issuer}\"\nclient_id = \"lockkeeper\"\n\
          client_secret = \"a secret of the client, and not a short one\"\n\
-         console_url = \"{CONSOLE}\"\nscopes = [\"profile\", \"groups\"]\nlabel = \"Example login\"\n"
+         public_url = \"{PUBLIC_URL}\"\nscopes = [\"profile\", \"groups\"]\nlabel = \"Example login\"\n"
     )
 }

@@ -1,67 +1,77 @@
-//! Signing in with the provider, what that gives, and signing out.
+//! Sign-in with the provider, the resulting permissions, and sign-out.
 
-use lockkeeper::domain::Rights;
+use lockkeeper::domain::RoleGrant;
 use lockkeeper::domain::role::Role;
 use lockkeeper::server::clock::Clock;
-use lockkeeper::server::config::{Config, Later};
+use lockkeeper::server::config::{Config, ReloadableConfig};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::provider::{Provider, issuer, table};
-use super::{GRANTS, Sso, Visitor, access, access_as, why};
-use crate::access::{location, user};
-use crate::api::{group, lock_path};
-use crate::support::certificates::{Authority, text};
+use super::{Browser, ROLE_MAPPINGS, SsoConsole, access, access_with, error_code};
+use crate::access::{location, user_config};
+use crate::api::{group_config, lock_path};
+use crate::support::certificates::{CertificateAuthority, path_str};
 use crate::support::console::TestConsole;
-use crate::support::eventually_is;
 use crate::support::redis_nodes::{RedisNodes, free_port};
+use crate::support::wait_until;
 
-/// What somebody may do who tries to take a lock.
-async fn acquire(visitor: &Visitor, key: &[u8]) -> (u16, String) {
-    let cookies = visitor.cookies.header();
+/// Tries to acquire a lock with the browser's session. Returns the status and the body.
+async fn acquire(browser: &Browser, key: &[u8]) -> (u16, String) {
+    let cookies = browser.cookies.header();
     let headers = [
         ("cookie", cookies.as_str()),
         ("content-type", "application/json"),
     ];
     let path = lock_path("orders", key, "/acquire");
-    let answer = visitor
-        .person
-        .send("POST", &path, &headers, r#"{"ttl_ms": 60000}"#);
-    let answer = answer.await;
-    (answer.status, answer.text)
+    let response = browser
+        .api
+        .send("POST", &path, &headers, r#"{"ttl_ms": 60000}"#)
+        .await;
+    (response.status, response.text)
 }
 
 #[tokio::test]
-async fn what_the_provider_says_of_somebody_gives_the_role_and_where_it_counts() {
+async fn the_claims_of_a_user_determine_role_and_scope() {
     let provider = Provider::start().await;
-    let sso = Sso::console(access(&provider), Clock::real()).await;
-    let mut alice = sso.visitor();
-    let answer = alice.sign_in("alice").await;
-    assert_eq!(location(&answer), "/nodes");
-    let set: Vec<_> = answer.headers.get_all("set-cookie").iter().collect();
-    let set: Vec<_> = set.iter().map(|set| set.to_str().unwrap()).collect();
-    assert!(set[0].starts_with("lockkeeper=") && set[0].contains("; HttpOnly; SameSite=Lax"));
-    assert!(set[1].starts_with("lockkeeper-sign-in-"), "{set:?}");
+    let console = SsoConsole::start(access(&provider), Clock::system()).await;
+    let mut alice = console.browser();
+    let response = alice.sign_in("alice").await;
+    assert_eq!(location(&response), "/nodes");
+    let set_cookies: Vec<_> = response
+        .headers
+        .get_all("set-cookie")
+        .iter()
+        .map(|value| value.to_str().unwrap())
+        .collect();
+    assert!(
+        set_cookies[0].starts_with("lockkeeper=")
+            && set_cookies[0].contains("; HttpOnly; SameSite=Lax")
+    );
+    assert!(
+        set_cookies[1].starts_with("lockkeeper-sign-in-"),
+        "{set_cookies:?}"
+    );
     let page = alice.get("/").await.text;
     assert!(page.contains("alice") && page.contains("operator"));
     assert_eq!(acquire(&alice, b"lock:a").await.0, 201);
     let (status, text) = acquire(&alice, b"other:a").await;
     assert!(status == 403 && text.contains("lock:*"), "{status} {text}");
-    // The second grant, by a claim inside another.
-    let mut otto = sso.visitor();
+    // The second role mapping, by a nested claim.
+    let mut otto = console.browser();
     assert_eq!(location(&otto.sign_in("otto").await), "/nodes");
     let (status, text) = acquire(&otto, b"lock:b").await;
     assert!(status == 403 && text.contains("viewer"), "{status} {text}");
-    let counted = "lockkeeper_sign_ins_total{outcome=\"done\",way=\"provider\"} 2\n";
+    let sample = "lockkeeper_authentications_total{method=\"provider\",result=\"done\"} 2\n";
     let page = alice.get("/metrics").await.text;
-    assert!(page.contains(counted), "{page}");
-    let audited = sso.audited().await;
-    let signed_in: Vec<&Value> = audited
+    assert!(page.contains(sample), "{page}");
+    let entries = console.audit_entries().await;
+    let sign_ins: Vec<&Value> = entries
         .iter()
-        .filter(|line| line["act"] == "sign-in")
+        .filter(|entry| entry["action"] == "sign-in")
         .collect();
-    assert_eq!(signed_in[0]["who"], "alice");
-    let detail = signed_in[0]["detail"].as_str().unwrap();
+    assert_eq!(sign_ins[0]["actor"], "alice");
+    let detail = sign_ins[0]["detail"]["message"].as_str().unwrap();
     assert!(
         detail.contains("Example login: groups has \"sre\""),
         "{detail}"
@@ -69,224 +79,245 @@ async fn what_the_provider_says_of_somebody_gives_the_role_and_where_it_counts()
 }
 
 #[tokio::test]
-async fn a_provider_that_says_little_in_its_token_is_asked_for_the_rest() {
+async fn missing_claims_are_read_from_the_userinfo_endpoint() {
     let provider = Provider::start_with(json!({ "thin": true })).await;
-    let sso = Sso::console(access(&provider), Clock::real()).await;
-    let mut alice = sso.visitor();
+    let console = SsoConsole::start(access(&provider), Clock::system()).await;
+    let mut alice = console.browser();
     assert_eq!(location(&alice.sign_in("alice").await), "/nodes");
     assert_eq!(acquire(&alice, b"lock:a").await.0, 201);
-    assert_eq!(why(&sso.visitor().sign_in("nobody").await), "no-role");
+    assert_eq!(
+        error_code(&console.browser().sign_in("guest").await),
+        "no-role"
+    );
 }
 
 #[tokio::test]
-async fn the_page_offers_the_provider_beside_the_password_or_instead() {
+async fn the_sign_in_page_offers_the_provider_with_or_without_a_password_form() {
     let provider = Provider::start().await;
-    let mut both = access(&provider);
-    let alone = Sso::console(both.clone(), Clock::real()).await;
-    let page = alone.visitor().get("/sign-in?next=%2Fnodes").await.text;
+    let mut access = access(&provider);
+    let provider_only = SsoConsole::start(access.clone(), Clock::system()).await;
+    let page = provider_only
+        .browser()
+        .get("/sign-in?next=%2Fnodes")
+        .await
+        .text;
     assert!(page.contains("Sign in with Example login"), "{page}");
     assert!(
         page.contains("href=\"/sign-in/provider?next=%2Fnodes\""),
         "{page}"
     );
     assert!(!page.contains("type=\"password\""));
-    both.users = vec![user("vera", Rights::everywhere(Role::Viewer))];
-    let both = Sso::console(both, Clock::real()).await;
+    access.users = vec![user_config("vera", RoleGrant::unrestricted(Role::Viewer))];
+    let with_password = SsoConsole::start(access, Clock::system()).await;
     let headers = [("accept-language", "zh-CN")];
-    let person = both.console.person();
-    let page = person.send("GET", "/sign-in", &headers, "").await.text;
-    assert!(page.contains("用 Example login 登录") && page.contains("type=\"password\""));
-    // Whoever is not signed in is sent to the page, not to the provider.
-    let answer = both.visitor().get("/waits").await;
-    assert_eq!(location(&answer), "/sign-in?next=%2Fwaits");
+    let api = with_password.api();
+    let page = api.send("GET", "/sign-in", &headers, "").await.text;
+    assert!(page.contains("使用 Example login 登录") && page.contains("type=\"password\""));
+    // With both methods, an unauthenticated request is redirected to the sign-in page, not to the
+    // provider.
+    let response = with_password.browser().get("/waits").await;
+    assert_eq!(location(&response), "/sign-in?next=%2Fwaits");
 }
 
 #[tokio::test]
-async fn whoever_signs_out_is_out_and_can_sign_out_at_the_provider() {
+async fn sign_out_ends_the_session_and_offers_sign_out_at_the_provider() {
     let provider = Provider::start().await;
-    let sso = Sso::console(access(&provider), Clock::real()).await;
-    let mut alice = sso.visitor();
+    let console = SsoConsole::start(access(&provider), Clock::system()).await;
+    let mut alice = console.browser();
     alice.sign_in("alice").await;
-    let mut stolen = Visitor::of(alice.person.clone());
-    stolen.cookies = alice.cookies.clone();
-    let answer = alice.post("/sign-out", "").await;
-    assert_eq!(location(&answer), "/sign-in?out=provider");
-    assert!(!alice.is_in().await && !stolen.is_in().await);
+    let mut copy = Browser::new(alice.api.clone());
+    copy.cookies = alice.cookies.clone();
+    let response = alice.post("/sign-out", "").await;
+    assert_eq!(location(&response), "/sign-in?out=provider");
+    assert!(!alice.check_session().await && !copy.check_session().await);
     let page = alice.get("/sign-in?out=provider").await.text;
     assert!(
         page.contains("You may still be signed in at Example login."),
         "{page}"
     );
-    let answer = alice.get("/sign-out/provider").await;
-    let there = location(&answer).to_owned();
+    let response = alice.get("/sign-out/provider").await;
+    let logout_url = location(&response).to_owned();
     assert!(
-        there.starts_with(&format!("{}/session/end?", provider.issuer())),
-        "{there}"
+        logout_url.starts_with(&format!("{}/session/end?", provider.issuer())),
+        "{logout_url}"
     );
-    assert!(there.contains("post_logout_redirect_uri=http%3A%2F%2Flocalhost%3A1%2Fsign-in"));
-    assert!(there.contains("client_id=lockkeeper") && !there.contains("id_token_hint"));
-    let (_, text) = alice.ask_there("GET", &there, "").await;
+    assert!(logout_url.contains("post_logout_redirect_uri=http%3A%2F%2Flocalhost%3A1%2Fsign-in"));
+    assert!(logout_url.contains("client_id=lockkeeper") && !logout_url.contains("id_token_hint"));
+    let (_, text) = alice.send_to_provider("GET", &logout_url, "").await;
     assert!(text.contains("Do you want to sign-out"), "{text}");
 }
 
 #[tokio::test]
-async fn every_sign_in_has_a_cookie_of_its_own_and_everywhere_means_all_of_them() {
+async fn every_sign_in_sets_a_new_cookie_and_sign_out_everywhere_ends_all_sessions() {
     let provider = Provider::start().await;
-    let sso = Sso::console(access(&provider), Clock::real()).await;
-    let (mut one, mut other) = (sso.visitor(), sso.visitor());
-    one.sign_in("alice").await;
-    other.sign_in("alice").await;
-    let before = one.cookies.clone();
-    // The provider still knows her: nothing is typed again.
-    one.sign_in("alice").await;
-    assert_ne!(before.0["lockkeeper"], one.cookies.0["lockkeeper"]);
-    let mut old = Visitor::of(one.person.clone());
-    old.cookies = before;
-    assert!(!old.is_in().await && one.is_in().await);
-    one.post("/sign-out", "everywhere=yes").await;
-    assert!(!one.is_in().await && !other.is_in().await);
+    let console = SsoConsole::start(access(&provider), Clock::system()).await;
+    let (mut first, mut second) = (console.browser(), console.browser());
+    first.sign_in("alice").await;
+    second.sign_in("alice").await;
+    let old_cookies = first.cookies.clone();
+    // Alice still has a session at the provider, which shows no form.
+    first.sign_in("alice").await;
+    assert_ne!(old_cookies.0["lockkeeper"], first.cookies.0["lockkeeper"]);
+    let mut old = Browser::new(first.api.clone());
+    old.cookies = old_cookies;
+    assert!(!old.check_session().await && first.check_session().await);
+    first.post("/sign-out", "everywhere=yes").await;
+    assert!(!first.check_session().await && !second.check_session().await);
 }
 
 #[tokio::test]
-async fn a_grant_that_changes_changes_what_somebody_may_and_one_that_is_gone_ends_their_session() {
+async fn a_changed_role_mapping_changes_the_role_and_a_removed_one_ends_the_session() {
     let provider = Provider::start().await;
     let nodes = RedisNodes::start(1).await;
     let mut config = Config {
         access: access(&provider),
-        ..Config::of(vec![group("orders", &nodes)])
+        ..Config::with_groups(vec![group_config("orders", &nodes)])
     };
-    let (tell, later) = watch::channel(Later::of(&config));
-    config.later = Some(later);
-    let console = TestConsole::start_as(config, Clock::real()).await;
-    let mut alice = Visitor::of(console.person());
+    let (reload_sender, reloads) = watch::channel(ReloadableConfig::from_config(&config));
+    config.reloads = Some(reloads);
+    let console = TestConsole::start_with_config(config, Clock::system()).await;
+    let mut alice = Browser::new(console.api());
     alice.sign_in("alice").await;
     assert_eq!(acquire(&alice, b"lock:a").await.0, 201);
     let table = provider.table();
-    let change = |grants: &str| {
-        let access = access_as(&table, grants);
-        tell.send_modify(|later| later.access = access);
+    let reload = |role_mappings: &str| {
+        let access = access_with(&table, role_mappings);
+        reload_sender.send_modify(|config| config.access = access);
     };
-    change(&GRANTS.replace("operator", "viewer"));
-    eventually_is("the role is another", async || {
+    reload(&ROLE_MAPPINGS.replace("operator", "viewer"));
+    wait_until("alice is a viewer", async || {
         acquire(&alice, b"lock:b").await.0 == 403
     })
     .await;
-    assert!(alice.is_in().await);
-    change(&GRANTS.replace("sre", "others"));
-    eventually_is("the session is over", async || {
+    assert!(alice.check_session().await);
+    reload(&ROLE_MAPPINGS.replace("sre", "others"));
+    wait_until("the session ends", async || {
         acquire(&alice, b"lock:c").await.0 == 401
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_provider_that_is_away_stops_nobody_else_and_is_asked_again() {
+async fn an_unreachable_provider_does_not_affect_passwords_and_is_retried() {
     let port = free_port();
-    let mut config = access_as(&table(&issuer(port)), GRANTS);
-    config.users = vec![user("vera", Rights::everywhere(Role::Viewer))];
-    let sso = Sso::console(config, Clock::real()).await;
-    let mut alice = sso.visitor();
-    let answer = alice.get("/sign-in/provider?next=%2Fnodes").await;
-    assert_eq!(location(&answer), "/sign-in?next=%2Fnodes&why=provider");
+    let mut config = access_with(&table(&issuer(port)), ROLE_MAPPINGS);
+    config.users = vec![user_config("vera", RoleGrant::unrestricted(Role::Viewer))];
+    let console = SsoConsole::start(config, Clock::system()).await;
+    let mut alice = console.browser();
+    let response = alice.get("/sign-in/provider?next=%2Fnodes").await;
+    assert_eq!(location(&response), "/sign-in?next=%2Fnodes&why=provider");
     let page = alice.get("/sign-in?next=%2Fnodes&why=provider").await.text;
     assert!(
-        page.contains("The sign-in service does not answer."),
+        page.contains("The sign-in provider does not respond."),
         "{page}"
     );
-    crate::access::sign_in(&sso.console.person(), "vera").await;
+    crate::access::sign_in(&console.api(), "vera").await;
     let provider = Provider::start_with(json!({ "port": port })).await;
-    eventually_is("the provider is asked again", async || {
-        let answer = alice.get("/sign-in/provider").await;
-        location(&answer).starts_with("http")
+    wait_until("the provider is queried again", async || {
+        let response = alice.get("/sign-in/provider").await;
+        location(&response).starts_with("http")
     })
     .await;
     assert_eq!(location(&alice.sign_in("alice").await), "/nodes");
-    // Away in the middle of it.
-    let there = alice.begin("/nodes").await;
-    let back = alice.at_provider(&there, "alice").await;
+    // The provider stops during a sign-in.
+    let authorization_url = alice.begin_sign_in("/nodes").await;
+    let callback = alice.sign_in_at_provider(&authorization_url, "alice").await;
     provider.stop().await;
-    assert_eq!(why(&alice.get(&back).await), "provider");
+    assert_eq!(error_code(&alice.get(&callback).await), "provider");
 }
 
 #[tokio::test]
-async fn a_provider_may_sign_with_other_keys_from_one_day_to_the_next() {
+async fn rotated_signing_keys_of_the_provider_are_accepted() {
     let provider = Provider::start().await;
-    let sso = Sso::console(access(&provider), Clock::real()).await;
-    assert_eq!(location(&sso.visitor().sign_in("alice").await), "/nodes");
+    let console = SsoConsole::start(access(&provider), Clock::system()).await;
+    assert_eq!(
+        location(&console.browser().sign_in("alice").await),
+        "/nodes"
+    );
     let port = provider.stop().await;
-    let _again = Provider::start_with(json!({ "port": port })).await;
-    assert_eq!(location(&sso.visitor().sign_in("alice").await), "/nodes");
+    let _restarted = Provider::start_with(json!({ "port": port })).await;
+    assert_eq!(
+        location(&console.browser().sign_in("alice").await),
+        "/nodes"
+    );
 }
 
 #[tokio::test]
-async fn a_provider_with_a_certificate_of_ones_own_is_asked_where_its_authority_is_named_and_nowhere_else()
- {
-    let (ours, others) = (Authority::new(), Authority::new());
-    let provider = Provider::with_certificate(&ours.vouch_for("provider")).await;
-    let trusting = |authority: &Authority| {
-        let ca_file = format!("ca_file = \"{}\"\n", text(&authority.file()));
-        access_as(&(provider.table() + &ca_file), GRANTS)
+async fn a_provider_with_a_private_ca_is_trusted_only_if_the_ca_is_configured() {
+    let (authority, other_authority) = (CertificateAuthority::new(), CertificateAuthority::new());
+    let provider = Provider::start_https(&authority.issue("provider")).await;
+    let access_trusting = |authority: &CertificateAuthority| {
+        let ca_file = format!("ca_file = \"{}\"\n", path_str(&authority.ca_file()));
+        access_with(&(provider.table() + &ca_file), ROLE_MAPPINGS)
     };
-    for access in [access(&provider), trusting(&others)] {
-        let sso = Sso::console(access, Clock::real()).await;
-        let answer = sso.visitor().get("/sign-in/provider").await;
-        assert_eq!(why(&answer), "provider");
+    for access in [access(&provider), access_trusting(&other_authority)] {
+        let console = SsoConsole::start(access, Clock::system()).await;
+        let response = console.browser().get("/sign-in/provider").await;
+        assert_eq!(error_code(&response), "provider");
     }
-    let sso = Sso::console(trusting(&ours), Clock::real()).await;
-    let mut alice = sso.visitor().trusting(&ours);
-    let answer = alice.sign_in("alice").await;
-    assert_eq!(location(&answer), "/nodes");
+    let console = SsoConsole::start(access_trusting(&authority), Clock::system()).await;
+    let mut alice = console.browser().trusting(&authority);
+    let response = alice.sign_in("alice").await;
+    assert_eq!(location(&response), "/nodes");
     assert_eq!(acquire(&alice, b"lock:a").await.0, 201);
 }
 
 #[tokio::test]
-async fn another_secret_in_its_file_holds_for_the_next_who_signs_in() {
+async fn a_changed_client_secret_file_applies_to_the_next_sign_in() {
     let provider = Provider::start().await;
     let file = tempfile::NamedTempFile::new().unwrap();
     let table = provider.table();
     let secret = table.split('"').find(|text| text.starts_with("a secret"));
     let secret = secret.unwrap().to_owned();
-    let in_file = format!("client_secret_file = \"{}\"\n", text(file.path()));
-    let given = format!("client_secret = \"{secret}\"\n");
-    std::fs::write(file.path(), "the one of yesterday\n").unwrap();
-    let access = access_as(&table.replace(&given, &in_file), GRANTS);
-    let sso = Sso::console(access, Clock::real()).await;
-    assert_eq!(why(&sso.visitor().sign_in("alice").await), "console");
+    let in_file = format!("client_secret_file = \"{}\"\n", path_str(file.path()));
+    let inline = format!("client_secret = \"{secret}\"\n");
+    std::fs::write(file.path(), "an old client secret\n").unwrap();
+    let access = access_with(&table.replace(&inline, &in_file), ROLE_MAPPINGS);
+    let console = SsoConsole::start(access, Clock::system()).await;
+    assert_eq!(
+        error_code(&console.browser().sign_in("alice").await),
+        "console"
+    );
     std::fs::write(file.path(), format!("{secret}\n")).unwrap();
-    assert_eq!(location(&sso.visitor().sign_in("alice").await), "/nodes");
-    // Nobody is sent there in vain while it cannot be read.
+    assert_eq!(
+        location(&console.browser().sign_in("alice").await),
+        "/nodes"
+    );
+    // Without a readable secret the sign-in fails before the redirect to the provider.
     std::fs::remove_file(file.path()).unwrap();
-    let answer = sso.visitor().get("/sign-in/provider").await;
-    assert_eq!(why(&answer), "provider");
+    let response = console.browser().get("/sign-in/provider").await;
+    assert_eq!(error_code(&response), "provider");
 }
 
 #[tokio::test]
-async fn another_authority_in_its_file_holds_for_the_next_who_signs_in() {
-    let (yesterdays, ours) = (Authority::new(), Authority::new());
-    let provider = Provider::with_certificate(&ours.vouch_for("provider")).await;
+async fn a_changed_ca_file_applies_to_the_next_sign_in() {
+    let (old_authority, authority) = (CertificateAuthority::new(), CertificateAuthority::new());
+    let provider = Provider::start_https(&authority.issue("provider")).await;
     let file = tempfile::NamedTempFile::new().unwrap();
-    let put = |authority: &Authority| std::fs::copy(authority.file(), file.path()).unwrap();
-    put(&yesterdays);
-    let ca_file = format!("ca_file = \"{}\"\n", text(file.path()));
-    let access = access_as(&(provider.table() + &ca_file), GRANTS);
-    let sso = Sso::console(access, Clock::real()).await;
-    let answer = sso.visitor().get("/sign-in/provider").await;
-    assert_eq!(why(&answer), "provider");
-    put(&ours);
-    // Each asks from a network of its own: who asks often from one is made to wait.
+    let write_ca_file =
+        |authority: &CertificateAuthority| std::fs::copy(authority.ca_file(), file.path()).unwrap();
+    write_ca_file(&old_authority);
+    let ca_file = format!("ca_file = \"{}\"\n", path_str(file.path()));
+    let access = access_with(&(provider.table() + &ca_file), ROLE_MAPPINGS);
+    let console = SsoConsole::start(access, Clock::system()).await;
+    let response = console.browser().get("/sign-in/provider").await;
+    assert_eq!(error_code(&response), "provider");
+    write_ca_file(&authority);
+    // Each request uses another network, because requests of one network are rate-limited.
     let mut network = 0;
-    eventually_is("the provider is believed", async || {
+    wait_until("the provider is trusted", async || {
         network = u8::wrapping_add(network, 1);
-        let answer = sso
-            .visitor_from([127, 0, network, 1])
+        let response = console
+            .browser_from([127, 0, network, 1])
             .get("/sign-in/provider")
             .await;
-        location(&answer).starts_with("https:")
+        location(&response).starts_with("https:")
     })
     .await;
-    let alice = || sso.visitor().trusting(&ours);
+    let alice = || console.browser().trusting(&authority);
     assert_eq!(location(&alice().sign_in("alice").await), "/nodes");
-    // Whoever replaces a file may take it away for a moment: what was read last holds meanwhile.
+    // While the file is missing, for example during its replacement, the last certificates are
+    // used.
     std::fs::remove_file(file.path()).unwrap();
     assert_eq!(location(&alice().sign_in("alice").await), "/nodes");
 }

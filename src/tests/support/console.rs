@@ -1,4 +1,4 @@
-//! A console with its API on a free port, and the people who use it over real HTTP.
+//! A console in the test's process on a free port, and an HTTP client for its API.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -18,46 +18,47 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::eventually_is;
+use super::wait_until;
 
 /// A console that runs in this process.
 pub struct TestConsole {
     pub address: SocketAddr,
-    /// Where it writes down who did what, unless its configuration says where.
-    folder: TempDir,
+    /// Contains the database, unless the configuration names another storage.
+    data_dir: TempDir,
     stop: CancellationToken,
-    serving: JoinHandle<std::io::Result<()>>,
+    server_task: JoinHandle<std::io::Result<()>>,
 }
 
 impl TestConsole {
-    /// A console on these groups.
+    /// Starts a console with the default configuration and the system clock.
     pub async fn start(groups: Vec<GroupConfig>) -> Self {
-        Self::start_as(Config::of(groups), Clock::real()).await
+        Self::start_with_config(Config::with_groups(groups), Clock::system()).await
     }
 
-    /// A console on these groups with limits and a clock of its own.
-    pub async fn start_within(
+    /// Starts a console with these limits and this clock.
+    pub async fn start_with_limits(
         groups: Vec<GroupConfig>,
         limits: LimitsConfig,
         clock: Clock,
     ) -> Self {
         let config = Config {
             limits,
-            ..Config::of(groups)
+            ..Config::with_groups(groups)
         };
-        Self::start_as(config, clock).await
+        Self::start_with_config(config, clock).await
     }
 
-    /// A console as this configuration says, except for where it listens.
-    pub async fn start_as(mut config: Config, clock: Clock) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+    /// Starts a console with this configuration. It listens on a free port, whatever the
+    /// configuration names.
+    pub async fn start_with_config(mut config: Config, clock: Clock) -> Self {
+        let data_dir = tempfile::tempdir().unwrap();
         if config.storage == StorageConfig::default() {
-            config.storage = StorageConfig::file(folder.path().join("lockkeeper.db"));
+            config.storage = StorageConfig::sqlite(data_dir.path().join("lockkeeper.db"));
         }
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
-        let serving = tokio::spawn(lockkeeper::server::serve(
+        let server_task = tokio::spawn(lockkeeper::server::serve(
             listener,
             config,
             clock,
@@ -65,28 +66,28 @@ impl TestConsole {
         ));
         Self {
             address,
-            folder,
+            data_dir,
             stop,
-            serving,
+            server_task,
         }
     }
 
-    /// Its storage, unless its configuration says where.
+    /// The SQLite file that the console uses unless the configuration names another storage.
     pub fn storage_file(&self) -> PathBuf {
-        self.folder.path().join("lockkeeper.db")
+        self.data_dir.path().join("lockkeeper.db")
     }
 
-    /// Somebody who talks to it.
-    pub fn person(&self) -> Person {
-        Person::of(self.address)
+    /// A client of this console.
+    pub fn api(&self) -> ApiClient {
+        ApiClient::new(self.address)
     }
 
-    /// The same, with a connection to every node: a lock is taken on those that can be asked, and nobody comes back to one
-    /// that could not.
-    pub async fn connected(self) -> Self {
-        let person = self.person();
-        eventually_is("every node is up", async || {
-            let groups = person.get("/api/v1/groups").await.json();
+    /// Waits until every node is up. An acquire skips nodes without a connection and does not
+    /// return to them later, so a test that expects a lock on every node must wait first.
+    pub async fn wait_until_connected(self) -> Self {
+        let api = self.api();
+        wait_until("every node is up", async || {
+            let groups = api.get("/api/v1/groups").await.json();
             let groups = groups["groups"].as_array().unwrap().clone();
             let mut nodes = groups
                 .iter()
@@ -97,10 +98,10 @@ impl TestConsole {
         self
     }
 
-    /// Stops it and waits until every stream has ended.
+    /// Stops the console and waits until every stream has ended.
     pub async fn stop(self) {
         self.stop.cancel();
-        timeout(Duration::from_secs(10), self.serving)
+        timeout(Duration::from_secs(10), self.server_task)
             .await
             .unwrap()
             .unwrap()
@@ -108,37 +109,37 @@ impl TestConsole {
     }
 }
 
-/// Somebody who talks to a console over HTTP.
+/// An HTTP client of one console.
 #[derive(Clone)]
-pub struct Person {
+pub struct ApiClient {
     address: SocketAddr,
     client: Client<HttpConnector, Full<axum::body::Bytes>>,
 }
 
-/// What a console answered.
+/// The response of a console.
 #[derive(Debug)]
-pub struct Answer {
+pub struct ApiResponse {
     pub status: u16,
     pub headers: http::HeaderMap,
     pub text: String,
 }
 
-impl Answer {
+impl ApiResponse {
     /// The body as JSON.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.text)
-            .unwrap_or_else(|why| panic!("{why} in {} {}", self.status, self.text))
+            .unwrap_or_else(|error| panic!("{error} in {} {}", self.status, self.text))
     }
 
-    /// It is a problem with this status and this code.
+    /// Asserts that the response is a problem with this status and this code.
     #[track_caller]
-    pub fn is(&self, status: u16, code: &str) {
-        let told = (self.status, self.code());
-        assert_eq!(told, (status, code.to_owned()), "{}", self.text);
+    pub fn assert_problem(&self, status: u16, code: &str) {
+        let actual = (self.status, self.problem_code());
+        assert_eq!(actual, (status, code.to_owned()), "{}", self.text);
     }
 
-    /// The stable code of a problem.
-    pub fn code(&self) -> String {
+    /// The stable code of a problem. Panics if the response is not a problem.
+    pub fn problem_code(&self) -> String {
         assert_eq!(
             self.headers["content-type"], "application/problem+json",
             "{}",
@@ -150,36 +151,36 @@ impl Answer {
     }
 }
 
-impl Person {
-    /// Somebody who talks to the console at this address.
-    pub fn of(address: SocketAddr) -> Self {
+impl ApiClient {
+    /// A client of the console at this address.
+    pub fn new(address: SocketAddr) -> Self {
         Self {
             address,
             client: Client::builder(TokioExecutor::new()).build_http(),
         }
     }
 
-    /// Somebody who calls from another of this machine's addresses (127.0.0.2, 127.0.0.3 …).
-    pub fn calling_from(&self, from: [u8; 4]) -> Self {
+    /// A client that connects from another loopback address (127.0.0.2, 127.0.0.3 …).
+    pub fn with_local_address(&self, local_address: [u8; 4]) -> Self {
         let mut connector = HttpConnector::new();
-        connector.set_local_address(Some(from.into()));
+        connector.set_local_address(Some(local_address.into()));
         Self {
             address: self.address,
             client: Client::builder(TokioExecutor::new()).build(connector),
         }
     }
 
-    /// Where the console is.
+    /// The address of the console.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    pub async fn get(&self, path: &str) -> Answer {
+    pub async fn get(&self, path: &str) -> ApiResponse {
         self.send("GET", path, &[], "").await
     }
 
     /// Posts JSON.
-    pub async fn post(&self, path: &str, body: Value) -> Answer {
+    pub async fn post(&self, path: &str, body: Value) -> ApiResponse {
         self.send(
             "POST",
             path,
@@ -189,16 +190,16 @@ impl Person {
         .await
     }
 
-    /// Waits until so many locks are listed.
-    pub async fn sees(&self, locks: usize) {
-        eventually_is("so many locks are listed", async || {
-            self.get("/api/v1/locks?limit=1").await.json()["total"] == locks
+    /// Waits until exactly `count` locks are listed.
+    pub async fn wait_for_lock_count(&self, count: usize) {
+        wait_until("the expected number of locks is listed", async || {
+            self.get("/api/v1/locks?limit=1").await.json()["total"] == count
         })
         .await;
     }
 
-    /// The first node of the first group.
-    pub async fn node(&self) -> Value {
+    /// The first node of the first group, as the API returns it.
+    pub async fn first_node(&self) -> Value {
         self.get("/api/v1/groups").await.json()["groups"][0]["nodes"][0].clone()
     }
 
@@ -208,7 +209,7 @@ impl Person {
         path: &str,
         headers: &[(&str, &str)],
         body: impl Into<Vec<u8>>,
-    ) -> Answer {
+    ) -> ApiResponse {
         let mut request = http::Request::builder()
             .method(method)
             .uri(format!("http://{}{path}", self.address));
@@ -221,7 +222,7 @@ impl Person {
             let (parts, body) = response.into_parts();
             let bytes = body.collect().await.unwrap().to_bytes();
             let text = String::from_utf8_lossy(&bytes).into_owned();
-            Answer {
+            ApiResponse {
                 status: parts.status.as_u16(),
                 headers: parts.headers,
                 text,
@@ -229,28 +230,32 @@ impl Person {
         };
         timeout(Duration::from_secs(10), exchange)
             .await
-            .expect("the console answers")
+            .expect("the console responds within 10 s")
     }
 
-    /// Posts JSON to a console that may not live to answer.
-    pub async fn send_unanswered(&self, method: &str, path: &str, body: Value) {
+    /// Sends JSON to a console that may be killed before it responds.
+    pub async fn send_ignoring_response(&self, method: &str, path: &str, body: Value) {
         let request = http::Request::builder()
             .method(method)
             .uri(format!("http://{}{path}", self.address))
             .header("content-type", "application/json")
             .body(Full::from(body.to_string()))
             .unwrap();
-        let _no_answer = self.client.request(request).await;
+        let _ignored = self.client.request(request).await;
     }
 
-    /// Begins to watch.
-    pub async fn watch(&self, query: &str, last_event_id: Option<&str>) -> Watching {
+    /// Subscribes to the event stream.
+    pub async fn subscribe(&self, query: &str, last_event_id: Option<&str>) -> EventStream {
         let headers = last_event_id.map(|id| ("last-event-id", id));
-        self.watch_with(query, headers.as_slice()).await
+        self.subscribe_with_headers(query, headers.as_slice()).await
     }
 
-    /// Begins to watch with these headers.
-    pub async fn watch_with(&self, query: &str, headers: &[(&str, &str)]) -> Watching {
+    /// Subscribes to the event stream with these request headers.
+    pub async fn subscribe_with_headers(
+        &self,
+        query: &str,
+        headers: &[(&str, &str)],
+    ) -> EventStream {
         let mut request =
             http::Request::get(format!("http://{}/api/v1/events{query}", self.address));
         for (name, value) in headers {
@@ -263,43 +268,45 @@ impl Person {
             .unwrap();
         assert_eq!(response.status(), 200);
         assert_eq!(response.headers()["content-type"], "text/event-stream");
-        Watching {
+        EventStream {
             body: response.into_body(),
-            text: Vec::new(),
-            ready: VecDeque::new(),
+            buffer: Vec::new(),
+            queued: VecDeque::new(),
         }
     }
 }
 
 /// A stream of server-sent events.
-pub struct Watching {
+pub struct EventStream {
     body: hyper::body::Incoming,
-    text: Vec<u8>,
-    ready: VecDeque<Told>,
+    buffer: Vec<u8>,
+    queued: VecDeque<ServerSentEvent>,
 }
 
-/// One event.
+/// One server-sent event with its data parsed as JSON.
 #[derive(Debug)]
-pub struct Told {
+pub struct ServerSentEvent {
     pub event: String,
     pub id: String,
     pub data: Value,
 }
 
-impl Watching {
-    /// The next event; nothing at the end of the stream.
-    pub async fn next(&mut self) -> Option<Told> {
+impl EventStream {
+    /// The next event, or `None` at the end of the stream.
+    pub async fn next(&mut self) -> Option<ServerSentEvent> {
         loop {
-            if let Some(told) = self.ready.pop_front() {
-                return Some(told);
+            if let Some(event) = self.queued.pop_front() {
+                return Some(event);
             }
             let frame = timeout(Duration::from_secs(10), self.body.frame()).await;
-            let frame = frame.expect("a stream is never silent for long")?.ok()?;
-            // A frame may end within a letter.
-            self.text.extend_from_slice(frame.data_ref()?);
-            while let Some(at) = self.text.windows(2).position(|two| two == b"\n\n") {
-                let rest = self.text.split_off(at + 2);
-                let block = String::from_utf8(std::mem::replace(&mut self.text, rest)).unwrap();
+            let frame = frame
+                .expect("the stream sends something within 10 s")?
+                .ok()?;
+            // A frame may end inside a UTF-8 sequence, so bytes are decoded per event.
+            self.buffer.extend_from_slice(frame.data_ref()?);
+            while let Some(end) = self.buffer.windows(2).position(|pair| pair == b"\n\n") {
+                let rest = self.buffer.split_off(end + 2);
+                let block = String::from_utf8(std::mem::replace(&mut self.buffer, rest)).unwrap();
                 let field = |name: &str| {
                     let prefix = format!("{name}: ");
                     block
@@ -310,18 +317,21 @@ impl Watching {
                 if !field("event").is_empty() {
                     let data = serde_json::from_str(field("data")).unwrap();
                     let (event, id) = (field("event").to_owned(), field("id").to_owned());
-                    self.ready.push_back(Told { event, id, data });
+                    self.queued.push_back(ServerSentEvent { event, id, data });
                 }
             }
         }
     }
 
-    /// The next event that the condition likes.
-    pub async fn until(&mut self, mut likes: impl FnMut(&Told) -> bool) -> Told {
+    /// Waits for the next event that meets the condition.
+    pub async fn wait_for(
+        &mut self,
+        mut matches: impl FnMut(&ServerSentEvent) -> bool,
+    ) -> ServerSentEvent {
         loop {
-            let told = self.next().await.expect("the stream goes on");
-            if likes(&told) {
-                return told;
+            let event = self.next().await.expect("the stream continues");
+            if matches(&event) {
+                return event;
             }
         }
     }

@@ -1,36 +1,36 @@
-//! Servers that are not what they should be: they say nothing, nonsense, or always the same.
+//! Fake servers that do not reply, reply with garbage or send fixed replies.
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
 
-/// A listener that ends with the test.
+/// A listener that is closed when this is dropped.
 pub struct FakeServer {
     port: u16,
-    accepting: AbortHandle,
+    accept_task: AbortHandle,
 }
 
 impl Drop for FakeServer {
     fn drop(&mut self) {
-        self.accepting.abort();
+        self.accept_task.abort();
     }
 }
 
 impl FakeServer {
-    /// Accepts connections and never says a word.
+    /// Accepts connections and never replies.
     pub async fn silent() -> Self {
-        Self::serving(|mut stream| async move {
-            let mut heard = Vec::new();
-            let _until_it_hangs_up = stream.read_to_end(&mut heard).await;
+        Self::start(|mut stream| async move {
+            let mut received = Vec::new();
+            let _until_disconnect = stream.read_to_end(&mut received).await;
         })
         .await
     }
 
-    /// Answers whatever it hears as a web server would.
+    /// Replies to every read with an HTTP error response.
     pub async fn garbage() -> Self {
-        Self::serving(|mut stream| async move {
-            let mut heard = [0; 1024];
-            while let Ok(1..) = stream.read(&mut heard).await {
+        Self::start(|mut stream| async move {
+            let mut received = [0; 1024];
+            while let Ok(1..) = stream.read(&mut received).await {
                 if stream
                     .write_all(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
                     .await
@@ -43,12 +43,12 @@ impl FakeServer {
         .await
     }
 
-    /// Answers every command with this line.
-    pub async fn always(line: &'static str) -> Self {
-        Self::serving(move |mut stream| async move {
-            let mut heard = [0; 4096];
-            while let Ok(n @ 1..) = stream.read(&mut heard).await {
-                let commands = heard[..n]
+    /// Replies to every command with this line.
+    pub async fn with_reply(line: &'static str) -> Self {
+        Self::start(move |mut stream| async move {
+            let mut received = [0; 4096];
+            while let Ok(n @ 1..) = stream.read(&mut received).await {
+                let commands = received[..n]
                     .split(|&byte| byte == b'\n')
                     .filter(|line| line.starts_with(b"*"))
                     .count();
@@ -64,17 +64,18 @@ impl FakeServer {
         .await
     }
 
-    /// Says something of a story of its own on each connection, whenever it hears something.
-    pub async fn saying<S>(begin: impl Fn() -> S + Send + Sync + 'static) -> Self
+    /// Calls `connect` for each connection, and the function that it returns for each read; the
+    /// result is the reply.
+    pub async fn with_replies<F>(connect: impl Fn() -> F + Send + Sync + 'static) -> Self
     where
-        S: FnMut() -> Vec<u8> + Send + 'static,
+        F: FnMut() -> Vec<u8> + Send + 'static,
     {
-        Self::serving(move |mut stream| {
-            let mut story = begin();
+        Self::start(move |mut stream| {
+            let mut next_reply = connect();
             async move {
-                let mut heard = [0; 4096];
-                while let Ok(1..) = stream.read(&mut heard).await {
-                    if stream.write_all(&story()).await.is_err() {
+                let mut received = [0; 4096];
+                while let Ok(1..) = stream.read(&mut received).await {
+                    if stream.write_all(&next_reply()).await.is_err() {
                         return;
                     }
                 }
@@ -83,24 +84,25 @@ impl FakeServer {
         .await
     }
 
-    /// A sentinel that names the server at this port as the primary, by a failover later than any.
-    pub async fn sentinel_naming(primary: u16) -> Self {
+    /// A sentinel that reports the server on this port as the primary, with a higher config epoch
+    /// than any real failover.
+    pub async fn sentinel_with_primary(primary_port: u16) -> Self {
         let address = format!(
-            "*2\r\n$9\r\n127.0.0.1\r\n${}\r\n{primary}\r\n",
-            primary.to_string().len()
+            "*2\r\n$9\r\n127.0.0.1\r\n${}\r\n{primary_port}\r\n",
+            primary_port.to_string().len()
         );
-        let about = "*2\r\n$12\r\nconfig-epoch\r\n$6\r\n999999\r\n";
-        Self::serving(move |mut stream| {
+        let master_info = "*2\r\n$12\r\nconfig-epoch\r\n$6\r\n999999\r\n";
+        Self::start(move |mut stream| {
             let address = address.clone();
             async move {
-                let mut heard = [0; 4096];
-                while let Ok(n @ 1..) = stream.read(&mut heard).await {
-                    let text = String::from_utf8_lossy(&heard[..n]).into_owned();
+                let mut received = [0; 4096];
+                while let Ok(n @ 1..) = stream.read(&mut received).await {
+                    let text = String::from_utf8_lossy(&received[..n]).into_owned();
                     let replies = text.split('*').skip(1).map(|command| {
                         if command.contains("GET-MASTER-ADDR") {
                             address.as_str()
                         } else if command.contains("SENTINEL") {
-                            about
+                            master_info
                         } else {
                             "+OK\r\n"
                         }
@@ -115,25 +117,24 @@ impl FakeServer {
         .await
     }
 
-    /// Its URL.
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    async fn serving<F>(serve: impl Fn(TcpStream) -> F + Send + 'static) -> Self
+    async fn start<F>(serve: impl Fn(TcpStream) -> F + Send + 'static) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
     {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let accepting = tokio::spawn(async move {
+        let accept_task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 tokio::spawn(serve(stream));
             }
         });
         Self {
             port,
-            accepting: accepting.abort_handle(),
+            accept_task: accept_task.abort_handle(),
         }
     }
 }

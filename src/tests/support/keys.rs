@@ -1,4 +1,4 @@
-//! What other programs do to the nodes, and what is really on them.
+//! Reads and writes keys on the nodes directly, as other programs would.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,34 +7,34 @@ use lockkeeper::server::config::RedisUrl;
 use redis::AsyncCommands as _;
 
 use super::redis_nodes::RedisNodes;
-use super::{ask, eventually_is};
+use super::{run_command, wait_until};
 
 impl RedisNodes {
-    /// Where the nodes are.
+    /// The URLs of the nodes.
     pub fn urls(&self) -> Vec<RedisUrl> {
         self.0.iter().map(|node| node.url()).collect()
     }
 
-    /// Sets a string on one node, with or without a time to live in milliseconds.
-    pub async fn set(&self, n: usize, key: &[u8], value: &[u8], px: Option<u64>) {
+    /// Sets a string on one node, with an optional TTL in milliseconds.
+    pub async fn set(&self, n: usize, key: &[u8], value: &[u8], ttl_ms: Option<u64>) {
         let mut client = self.0[n].client().await;
         let mut set = redis::cmd("SET");
         set.arg(key).arg(value);
-        if let Some(px) = px {
-            set.arg("PX").arg(px);
+        if let Some(ttl_ms) = ttl_ms {
+            set.arg("PX").arg(ttl_ms);
         }
         set.query_async::<()>(&mut client).await.unwrap();
     }
 
-    /// Sets the same string on each of the first nodes.
-    pub async fn set_first(&self, nodes: usize, key: &[u8], value: &[u8], px: Option<u64>) {
+    /// Sets the same string on each of the first `nodes` nodes.
+    pub async fn set_on_first(&self, nodes: usize, key: &[u8], value: &[u8], ttl_ms: Option<u64>) {
         for n in 0..nodes {
-            self.set(n, key, value, px).await;
+            self.set(n, key, value, ttl_ms).await;
         }
     }
 
     /// Sets a field of a hash on one node.
-    pub async fn hash(&self, n: usize, key: &[u8], field: &[u8], value: &[u8]) {
+    pub async fn hset(&self, n: usize, key: &[u8], field: &[u8], value: &[u8]) {
         self.0[n]
             .client()
             .await
@@ -43,7 +43,7 @@ impl RedisNodes {
             .unwrap();
     }
 
-    /// The string that each of these nodes has.
+    /// The string on each of these nodes.
     pub async fn values(
         &self,
         nodes: std::ops::Range<usize>,
@@ -52,17 +52,18 @@ impl RedisNodes {
         futures::future::join_all(nodes.map(|n| self.get(n, key.as_bytes()))).await
     }
 
-    /// The string that one node has.
+    /// The string on one node.
     pub async fn get(&self, n: usize, key: &[u8]) -> Option<Vec<u8>> {
         self.0[n].client().await.get(key).await.unwrap()
     }
 
-    /// Waits until every node has this string, or none. An answer comes when a quorum has it; the others follow.
-    pub async fn all_come_to(&self, key: &[u8], value: Option<&[u8]>) {
-        eventually_is("the last node follows", async || {
-            let each = (0..self.0.len()).map(|n| self.get(n, key));
-            let values = futures::future::join_all(each).await;
-            values.iter().all(|found| found.as_deref() == value)
+    /// Waits until every node has this string, or no string. An operation returns as soon as a
+    /// quorum has replied; the other nodes may be behind.
+    pub async fn wait_for_value_on_all(&self, key: &[u8], value: Option<&[u8]>) {
+        wait_until("every node has the value", async || {
+            let reads = (0..self.0.len()).map(|n| self.get(n, key));
+            let values = futures::future::join_all(reads).await;
+            values.iter().all(|stored| stored.as_deref() == value)
         })
         .await;
     }
@@ -72,14 +73,14 @@ impl RedisNodes {
         self.0[n].client().await.del::<_, ()>(key).await.unwrap();
     }
 
-    /// Everything on one node: each key with its serialised value.
+    /// All keys on one node with their serialised values.
     pub async fn dump(&self, n: usize) -> BTreeMap<Vec<u8>, Vec<u8>> {
         let mut client = self.0[n].client().await;
-        let keys: Vec<Vec<u8>> = ask(&mut client, "KEYS *").await;
-        let mut found = BTreeMap::new();
+        let keys: Vec<Vec<u8>> = run_command(&mut client, "KEYS *").await;
+        let mut entries = BTreeMap::new();
         for key in keys {
             let kind: String = client.key_type(&key).await.unwrap();
-            // A server keeps hashes and sets in whichever order they came about.
+            // DUMP of a hash or set depends on the insertion order, so two equal ones could differ.
             let value = match kind.as_str() {
                 "hash" => {
                     let fields: BTreeMap<Vec<u8>, Vec<u8>> = client.hgetall(&key).await.unwrap();
@@ -94,8 +95,8 @@ impl RedisNodes {
                     dump.query_async(&mut client).await.unwrap()
                 }
             };
-            found.insert(key, value);
+            entries.insert(key, value);
         }
-        found
+        entries
     }
 }

@@ -1,14 +1,16 @@
-//! What tests stand on: real Redis servers, and waiting for what other processes do.
+//! Test support: real Redis servers, consoles and tools, and waiting for conditions.
 
 pub mod audit;
-pub mod busy;
+pub mod busy_client;
 pub mod certificates;
+pub mod chaos;
 pub mod clusters;
 pub mod console;
+pub mod critical_sections;
 pub mod fake_servers;
-pub mod force;
+pub mod force_release;
 pub mod keys;
-pub mod ours;
+pub mod locking;
 pub mod postgres;
 pub mod process;
 pub mod programs;
@@ -16,10 +18,8 @@ pub mod prometheus;
 pub mod proxy;
 pub mod redis_nodes;
 pub mod redisson;
-pub mod sections;
+pub mod section_observer;
 pub mod sentinels;
-pub mod storm;
-pub mod witness;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -27,47 +27,47 @@ use std::time::{Duration, Instant};
 use redis::FromRedisValue;
 use redis::aio::ConnectionLike;
 
-/// How long anything that should happen may take on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+/// The maximum wait for any condition. Generous, because the machine may be busy.
+pub const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Asks again and again until there is an answer.
-pub async fn eventually<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
-    let began = Instant::now();
+/// Polls until `poll` returns a value. Panics with `what` after [`WAIT_TIMEOUT`].
+pub async fn wait_for<T>(what: &str, mut poll: impl AsyncFnMut() -> Option<T>) -> T {
+    let started = Instant::now();
     loop {
-        if let Some(answer) = ask().await {
-            return answer;
+        if let Some(value) = poll().await {
+            return value;
         }
         assert!(
-            began.elapsed() < PATIENCE,
-            "waited {PATIENCE:?} in vain: {what}"
+            started.elapsed() < WAIT_TIMEOUT,
+            "timed out after {WAIT_TIMEOUT:?}: {what}"
         );
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 
-/// Asks again and again until it is so.
-pub async fn eventually_is(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    eventually(what, async || is_so().await.then_some(())).await;
+/// Polls until the condition is true. Panics with `what` after [`WAIT_TIMEOUT`].
+pub async fn wait_until(what: &str, mut condition: impl AsyncFnMut() -> bool) {
+    wait_for(what, async || condition().await.then_some(())).await;
 }
 
-/// What a server answers to a command, whose words stand apart by spaces.
-pub async fn ask<T: FromRedisValue>(client: &mut impl ConnectionLike, command: &str) -> T {
+/// Sends a command, split at spaces, and returns the reply.
+pub async fn run_command<T: FromRedisValue>(client: &mut impl ConnectionLike, command: &str) -> T {
     let mut words = command.split(' ');
-    let mut asked = redis::cmd(words.next().unwrap());
-    asked.arg(words.collect::<Vec<_>>());
-    asked.query_async(client).await.unwrap()
+    let mut request = redis::cmd(words.next().unwrap());
+    request.arg(words.collect::<Vec<_>>());
+    request.query_async(client).await.unwrap()
 }
 
-/// Where `make setup` puts redis-py and the servers that the system does not have.
-pub fn tools() -> PathBuf {
-    installed("redis-py-8.1.0")
+/// The directory in which `make setup` installs redis-py and the newer servers.
+pub fn redis_py_dir() -> PathBuf {
+    tool_dir("redis-py-8.1.0")
 }
 
-/// Where `make setup` puts one of the things it installs.
-pub fn installed(folder: &str) -> PathBuf {
+/// The directory in which `make setup` installs one tool.
+pub fn tool_dir(name: &str) -> PathBuf {
     let cache = std::env::var_os("XDG_CACHE_HOME").map_or_else(
         || Path::new(&std::env::var_os("HOME").unwrap()).join(".cache"),
         PathBuf::from,
     );
-    cache.join("lockkeeper/tools").join(folder)
+    cache.join("lockkeeper/tools").join(name)
 }

@@ -1,4 +1,4 @@
-//! A PostgreSQL server of a test's own, with an empty database.
+//! A PostgreSQL server with an empty database, for one test.
 
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
@@ -8,29 +8,34 @@ use tempfile::TempDir;
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 
-use super::eventually_is;
 use super::redis_nodes::free_port;
+use super::wait_until;
 
-/// Where Debian's `postgresql-15` has its programs.
+/// The directory of the programs of Debian's `postgresql-15`.
 const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
-/// It refuses to run as root: then it runs as nobody.
-const NOBODY: u32 = 65_534;
+/// An unprivileged user: PostgreSQL refuses to run as root.
+const UNPRIVILEGED_UID: u32 = 65_534;
 
-/// A server on a free port. It is killed with the test.
+/// A server on a free port. It is stopped when this is dropped.
 pub struct Postgres {
-    folder: TempDir,
+    data_dir: TempDir,
     port: u16,
     server: Option<Child>,
 }
 
 impl Postgres {
-    /// Starts one.
+    /// Initialises a data directory and starts a server on it.
     pub async fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let data_dir = tempfile::tempdir().unwrap();
         if rustix::process::geteuid().is_root() {
-            chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+            chown(
+                data_dir.path(),
+                Some(UNPRIVILEGED_UID),
+                Some(UNPRIVILEGED_UID),
+            )
+            .unwrap();
         }
-        let made = program("initdb", folder.path())
+        let status = program("initdb", data_dir.path())
             .args([
                 "-U",
                 "lockkeeper",
@@ -41,9 +46,9 @@ impl Postgres {
             ])
             .arg("--locale=C")
             .status();
-        assert!(made.await.unwrap().success(), "initdb");
+        assert!(status.await.unwrap().success(), "initdb");
         let mut server = Self {
-            folder,
+            data_dir,
             port: free_port(),
             server: None,
         };
@@ -51,34 +56,35 @@ impl Postgres {
         server
     }
 
-    /// The URL of its database.
+    /// The URL of the database.
     pub fn url(&self) -> String {
         format!("postgres://lockkeeper@127.0.0.1:{}/postgres", self.port)
     }
 
-    /// Ends it at once, with everything that it has in memory.
+    /// Shuts the server down immediately, without a checkpoint.
     pub async fn kill(&mut self) {
         if let Some(mut server) = self.server.take() {
-            // Its own children end with it; `immediate` is what they are told.
+            // SIGQUIT is PostgreSQL's immediate shutdown: it also ends the child processes, which
+            // SIGKILL would leave.
             let pid = nix::unistd::Pid::from_raw(server.id().unwrap().try_into().unwrap());
             nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGQUIT).unwrap();
             server.wait().await.unwrap();
         }
     }
 
-    /// Starts it again.
+    /// Starts the server and waits until it accepts connections.
     pub async fn restart(&mut self) {
-        let socket = self.folder.path().display();
-        let server = program("postgres", self.folder.path())
+        let socket = self.data_dir.path().display();
+        let server = program("postgres", self.data_dir.path())
             .args(["-p", &self.port.to_string()])
             .args(["-c", "listen_addresses=127.0.0.1", "-c", "fsync=off"])
             .args(["-c", &format!("unix_socket_directories={socket}")])
             .spawn();
         self.server = Some(server.unwrap());
         let url = self.url();
-        eventually_is("the server answers", async || {
+        wait_until("PostgreSQL accepts connections", async || {
             let is_open = TcpStream::connect(("127.0.0.1", self.port)).await.is_ok();
-            is_open && answers(&url).await
+            is_open && accepts_connections(&url).await
         })
         .await;
     }
@@ -88,31 +94,31 @@ impl Drop for Postgres {
     fn drop(&mut self) {
         if let Some(pid) = self.server.as_ref().and_then(Child::id) {
             let pid = nix::unistd::Pid::from_raw(pid.try_into().unwrap());
-            let _ended = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGQUIT);
+            let _may_have_exited = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGQUIT);
         }
     }
 }
 
-async fn answers(url: &str) -> bool {
-    let asked = Command::new(Path::new(PROGRAMS).join("pg_isready"))
+async fn accepts_connections(url: &str) -> bool {
+    let status = Command::new(Path::new(PROGRAMS).join("pg_isready"))
         .args(["-q", "-d", url])
         .status();
-    asked.await.unwrap().success()
+    status.await.unwrap().success()
 }
 
-/// One of its programs, on this folder.
-fn program(name: &str, folder: &Path) -> Command {
+/// A PostgreSQL program on this data directory.
+fn program(name: &str, data_dir: &Path) -> Command {
     let program = PathBuf::from(PROGRAMS).join(name);
     assert!(
         program.exists(),
         "PostgreSQL 15 is not installed; `make setup` installs it"
     );
     let mut command = Command::new(program);
-    command.arg("-D").arg(folder).current_dir(folder);
+    command.arg("-D").arg(data_dir).current_dir(data_dir);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command.kill_on_drop(false);
     if rustix::process::geteuid().is_root() {
-        command.uid(NOBODY).gid(NOBODY);
+        command.uid(UNPRIVILEGED_UID).gid(UNPRIVILEGED_UID);
     }
     command
 }

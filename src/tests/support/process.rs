@@ -1,4 +1,4 @@
-//! A console as a process of its own: what it says, what it holds, and how it ends.
+//! A console in a separate process: its log, its memory and its exit.
 
 use std::process::Stdio;
 
@@ -8,42 +8,46 @@ use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::PATIENCE;
-use super::console::Person;
+use super::WAIT_TIMEOUT;
+use super::console::ApiClient;
 use super::redis_nodes::{RedisNode, RedisNodes};
 
-/// A console as a process of its own. It is killed with the test.
-pub struct Process {
-    /// Somebody who talks to it.
-    pub person: Person,
-    process: Child,
+/// A console in a separate process. It is killed when this is dropped.
+pub struct ConsoleProcess {
+    pub api: ApiClient,
+    child: Child,
     log: JoinHandle<String>,
-    folder: TempDir,
+    data_dir: TempDir,
 }
 
-impl Process {
-    /// `lockkeeper serve` on a free port, with these arguments besides.
-    pub async fn serve(arguments: &[&str]) -> Self {
-        Self::serve_in(&[], arguments).await
+impl ConsoleProcess {
+    /// Starts `lockkeeper serve` on a free port with these additional arguments.
+    pub async fn start(arguments: &[&str]) -> Self {
+        Self::start_with_env(&[], arguments).await
     }
 
-    /// The same on these nodes, one group called "default".
-    pub async fn on(nodes: &RedisNodes, arguments: &[&str]) -> Self {
+    /// Starts it with one group, "default", of these nodes.
+    pub async fn start_with_nodes(nodes: &RedisNodes, arguments: &[&str]) -> Self {
         let url = |node: &RedisNode| format!("redis://127.0.0.1:{}", node.port());
         let urls: Vec<String> = nodes.0.iter().map(url).collect();
-        let named = urls.iter().flat_map(|url| ["--redis", url]);
-        Self::serve(&named.chain(arguments.iter().copied()).collect::<Vec<_>>()).await
+        let node_arguments = urls.iter().flat_map(|url| ["--redis", url]);
+        Self::start(
+            &node_arguments
+                .chain(arguments.iter().copied())
+                .collect::<Vec<_>>(),
+        )
+        .await
     }
 
-    /// The same with these variables in its environment.
-    pub async fn serve_in(environment: &[(&str, &str)], arguments: &[&str]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let mut process = Command::new(env!("CARGO_BIN_EXE_lockkeeper"))
+    /// Starts it with these environment variables.
+    pub async fn start_with_env(environment: &[(&str, &str)], arguments: &[&str]) -> Self {
+        let data_dir = tempfile::tempdir().unwrap();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_lockkeeper"))
             .args(["serve", "--listen", "127.0.0.1:0"])
             .args(arguments)
-            .current_dir(folder.path())
-            .env("XDG_STATE_HOME", folder.path())
-            .env("XDG_CONFIG_HOME", folder.path())
+            .current_dir(data_dir.path())
+            .env("XDG_STATE_HOME", data_dir.path())
+            .env("XDG_CONFIG_HOME", data_dir.path())
             .env_remove("STATE_DIRECTORY")
             .env_remove("LOCKKEEPER_LOG_FORMAT")
             .envs(environment.iter().copied())
@@ -52,48 +56,51 @@ impl Process {
             .kill_on_drop(true)
             .spawn()
             .unwrap();
-        let mut stderr = process.stderr.take().unwrap();
+        let mut stderr = child.stderr.take().unwrap();
         let log = tokio::spawn(async move {
             let mut text = Vec::new();
             stderr.read_to_end(&mut text).await.unwrap();
             String::from_utf8_lossy(&text).into_owned()
         });
-        let mut said = BufReader::new(process.stdout.take().unwrap()).lines();
-        let line = timeout(PATIENCE, said.next_line()).await;
-        let line = line.expect("it says where it is").unwrap().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap()).lines();
+        let line = timeout(WAIT_TIMEOUT, stdout.next_line()).await;
+        let line = line
+            .expect("the console prints its address")
+            .unwrap()
+            .unwrap();
         Self {
-            person: Person::of(line.rsplit("http://").next().unwrap().parse().unwrap()),
-            process,
+            api: ApiClient::new(line.rsplit("http://").next().unwrap().parse().unwrap()),
+            child,
             log,
-            folder,
+            data_dir,
         }
     }
 
-    /// The memory that it holds, in bytes.
-    pub fn memory(&self) -> u64 {
-        let pid = self.process.id().unwrap();
-        let told = std::fs::read_to_string(format!("/proc/{pid}/statm")).unwrap();
-        let pages = told
+    /// The resident memory of the process, in bytes.
+    pub fn resident_bytes(&self) -> u64 {
+        let pid = self.child.id().unwrap();
+        let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).unwrap();
+        let pages = statm
             .split(' ')
             .nth(1)
             .and_then(|pages| pages.parse::<u64>().ok());
         pages.unwrap() * u64::try_from(rustix::param::page_size()).unwrap()
     }
 
-    /// Everything that it said until it was stopped.
+    /// Stops the console with SIGTERM and returns its log.
     pub async fn stop(self) -> String {
-        self.stop_and_keep().await.0
+        self.stop_and_keep_data().await.0
     }
 
-    /// The same, and the folder with what it wrote.
-    pub async fn stop_and_keep(mut self) -> (String, TempDir) {
-        let pid = self.process.id().unwrap().to_string();
+    /// Stops the console and returns its log and its data directory.
+    pub async fn stop_and_keep_data(mut self) -> (String, TempDir) {
+        let pid = self.child.id().unwrap().to_string();
         let sent = std::process::Command::new("kill")
             .args(["-TERM", &pid])
             .status();
         assert!(sent.unwrap().success());
-        let ended = timeout(PATIENCE, self.process.wait()).await;
-        assert_eq!(ended.unwrap().unwrap().code(), Some(0));
-        (self.log.await.unwrap(), self.folder)
+        let status = timeout(WAIT_TIMEOUT, self.child.wait()).await;
+        assert_eq!(status.unwrap().unwrap().code(), Some(0));
+        (self.log.await.unwrap(), self.data_dir)
     }
 }

@@ -1,12 +1,12 @@
-//! The programs of other languages in which lock libraries are run for real.
+//! Interpreters and tools of other languages, as `make setup` installs them.
 
 use std::path::{Path, PathBuf};
 
 const REPO: &str = env!("CARGO_MANIFEST_DIR");
 
-/// Python with redis-py in it.
+/// A Python interpreter with redis-py.
 pub fn python() -> PathBuf {
-    let python = super::tools().join("bin/python3");
+    let python = super::redis_py_dir().join("bin/python3");
     assert!(
         python.exists(),
         "redis-py 8.1.0 is not installed; `make setup` installs it"
@@ -14,9 +14,9 @@ pub fn python() -> PathBuf {
     python
 }
 
-/// Python with the other lock libraries in it.
+/// A Python interpreter with the other lock libraries.
 pub fn python_with_lock_clients() -> PathBuf {
-    let python = super::installed("lock-clients").join("bin/python3");
+    let python = super::tool_dir("lock-clients").join("bin/python3");
     assert!(
         python.exists(),
         "the Python lock libraries are not installed; `make setup` installs them"
@@ -24,9 +24,9 @@ pub fn python_with_lock_clients() -> PathBuf {
     python
 }
 
-/// schemathesis, which asks an API whatever its document allows and forbids.
+/// schemathesis, which sends an API the requests that its OpenAPI document allows and forbids.
 pub fn schemathesis() -> PathBuf {
-    let program = super::installed("schemathesis").join("bin/schemathesis");
+    let program = super::tool_dir("schemathesis").join("bin/schemathesis");
     assert!(
         program.exists(),
         "schemathesis is not installed; `make setup` installs it"
@@ -34,9 +34,9 @@ pub fn schemathesis() -> PathBuf {
     program
 }
 
-/// openapi-spec-validator, which knows what an OpenAPI document may be.
+/// openapi-spec-validator, which checks a document against the OpenAPI specification.
 pub fn openapi_spec_validator() -> PathBuf {
-    let program = super::installed("openapi-spec-validator").join("bin/openapi-spec-validator");
+    let program = super::tool_dir("openapi-spec-validator").join("bin/openapi-spec-validator");
     assert!(
         program.exists(),
         "openapi-spec-validator is not installed; `make setup` installs it"
@@ -44,7 +44,7 @@ pub fn openapi_spec_validator() -> PathBuf {
     program
 }
 
-/// Node.js, once the npm package is there.
+/// Node.js. Panics if the npm package is not installed.
 pub fn node(package: &str) -> PathBuf {
     let folder = Path::new(REPO).join("node_modules").join(package);
     assert!(
@@ -54,7 +54,7 @@ pub fn node(package: &str) -> PathBuf {
     PathBuf::from("node")
 }
 
-/// One of the scripts in `clients`.
-pub fn script(name: &str) -> PathBuf {
+/// The path of a script in `src/tests/clients`.
+pub fn client_script(name: &str) -> PathBuf {
     Path::new(REPO).join("src/tests/clients").join(name)
 }

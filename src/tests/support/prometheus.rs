@@ -1,4 +1,4 @@
-//! The real Prometheus and its `promtool`, as `make setup` installs them.
+//! Prometheus and `promtool`, as `make setup` installs them.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ use tempfile::TempDir;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, Command};
 
-use super::console::Person;
-use super::eventually_is;
+use super::console::ApiClient;
 use super::redis_nodes::free_port;
+use super::wait_until;
 
 fn program(name: &str) -> PathBuf {
-    let program = super::installed("prometheus").join("usr/bin").join(name);
+    let program = super::tool_dir("prometheus").join("usr/bin").join(name);
     assert!(
         program.exists(),
         "{name} is not installed; `make setup` installs it"
@@ -22,8 +22,8 @@ fn program(name: &str) -> PathBuf {
     program
 }
 
-/// Has `promtool` look at a page of metrics; it must have nothing to say.
-pub async fn lint(page: &str) {
+/// Asserts that `promtool check metrics` has no complaint about these metrics.
+pub async fn lint_metrics(page: &str) {
     let mut tool = Command::new(program("promtool"))
         .args(["check", "metrics"])
         .stdin(Stdio::piped())
@@ -34,46 +34,46 @@ pub async fn lint(page: &str) {
     let mut stdin = tool.stdin.take().unwrap();
     stdin.write_all(page.as_bytes()).await.unwrap();
     drop(stdin);
-    let said = tool.wait_with_output().await.unwrap();
+    let output = tool.wait_with_output().await.unwrap();
     let (out, err) = (
-        String::from_utf8_lossy(&said.stdout),
-        String::from_utf8_lossy(&said.stderr),
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
     );
     assert!(
-        said.status.success() && out.is_empty() && err.is_empty(),
+        output.status.success() && out.is_empty() && err.is_empty(),
         "{out}{err}\n{page}"
     );
 }
 
-/// Runs `promtool` with these arguments; what it says, which must be good.
+/// Runs `promtool`, which must succeed, and returns its output.
 pub async fn promtool(arguments: &[&str]) -> String {
-    let said = Command::new(program("promtool"))
+    let output = Command::new(program("promtool"))
         .args(arguments)
         .output()
         .await
         .unwrap();
     let text = format!(
         "{}{}",
-        String::from_utf8_lossy(&said.stdout),
-        String::from_utf8_lossy(&said.stderr)
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
     );
-    assert!(said.status.success(), "{text}");
+    assert!(output.status.success(), "{text}");
     text
 }
 
-/// A Prometheus that scrapes one console all the time. It ends with the test.
+/// A Prometheus server that scrapes one console. It is killed when this is dropped.
 pub struct Prometheus {
-    person: Person,
-    _folder: TempDir,
+    api: ApiClient,
+    _data_dir: TempDir,
     _child: Child,
 }
 
 impl Prometheus {
-    /// Starts it on these rules and waits until it has scraped the console.
-    pub async fn watching(console: SocketAddr, rules: &Path) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+    /// Starts Prometheus with these rules and waits until it has scraped the console.
+    pub async fn start(console: SocketAddr, rules: &Path) -> Self {
+        let data_dir = tempfile::tempdir().unwrap();
         let port = free_port();
-        let config = folder.path().join("prometheus.yml");
+        let config = data_dir.path().join("prometheus.yml");
         let text = format!(
             "global: {{scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: 200ms}}\n\
              rule_files: [{:?}]\n\
@@ -86,24 +86,24 @@ impl Prometheus {
             .arg(format!("--web.listen-address=127.0.0.1:{port}"))
             .arg(format!(
                 "--storage.tsdb.path={}",
-                folder.path().join("data").display()
+                data_dir.path().join("data").display()
             ))
             .arg("--log.level=error")
             .kill_on_drop(true)
             .spawn()
             .unwrap();
         let prometheus = Self {
-            person: Person::of(([127, 0, 0, 1], port).into()),
-            _folder: folder,
+            api: ApiClient::new(([127, 0, 0, 1], port).into()),
+            _data_dir: data_dir,
             _child: child,
         };
-        eventually_is("Prometheus listens", async || {
+        wait_until("Prometheus listens", async || {
             tokio::net::TcpStream::connect(("127.0.0.1", port))
                 .await
                 .is_ok()
         })
         .await;
-        eventually_is("Prometheus has scraped the console", async || {
+        wait_until("Prometheus has scraped the console", async || {
             let up = prometheus.query("up{job=\"lockkeeper\"}").await;
             up.first().is_some_and(|sample| sample["value"][1] == "1")
         })
@@ -111,26 +111,26 @@ impl Prometheus {
         prometheus
     }
 
-    /// The samples that an expression has right now.
+    /// The current samples of an expression. Empty while Prometheus is not ready.
     pub async fn query(&self, expression: &str) -> Vec<Value> {
-        let path = format!("/api/v1/query?query={}", encoded(expression));
-        let answer = self.person.get(&path).await;
-        // Not ready yet.
-        if answer.status == 503 {
+        let path = format!("/api/v1/query?query={}", percent_encode(expression));
+        let response = self.api.get(&path).await;
+        // Prometheus responds 503 until it is ready.
+        if response.status == 503 {
             return Vec::new();
         }
-        let answer = answer.json();
-        assert_eq!(answer["status"], "success", "{expression}: {answer}");
-        answer["data"]["result"]
+        let body = response.json();
+        assert_eq!(body["status"], "success", "{expression}: {body}");
+        body["data"]["result"]
             .as_array()
             .cloned()
             .unwrap_or_default()
     }
 
-    /// The alerting rules as it has read and evaluated them.
+    /// The rules as Prometheus has loaded and evaluated them.
     pub async fn rules(&self) -> Vec<Value> {
-        let answer = self.person.get("/api/v1/rules").await.json();
-        let groups = answer["data"]["groups"].as_array().cloned().unwrap();
+        let body = self.api.get("/api/v1/rules").await.json();
+        let groups = body["data"]["groups"].as_array().cloned().unwrap();
         let rules = groups
             .iter()
             .flat_map(|group| group["rules"].as_array().unwrap());
@@ -138,6 +138,6 @@ impl Prometheus {
     }
 }
 
-fn encoded(text: &str) -> String {
+fn percent_encode(text: &str) -> String {
     lockkeeper::domain::LockKey::from(text).encoded()
 }

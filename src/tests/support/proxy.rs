@@ -1,9 +1,10 @@
-//! A network that can be made bad: a TCP proxy before one real server, which delays, cuts, swallows and holds back.
+//! A TCP proxy in front of one real server that injects network faults: delays, disconnects,
+//! dropped and held traffic.
 //!
-//! Bytes keep their order and are never changed. A connection that lost some of them is reset when the network heals:
-//! TCP may stop, but it never leaves something out.
+//! Bytes keep their order and are never changed. A connection that lost bytes is reset when the
+//! network heals: a TCP stream may stop, but it never skips bytes.
 //!
-//! Each proxy runs on a thread of its own, so that a busy test does not slow the network down.
+//! Each proxy runs on a separate thread, so that a busy test does not slow the network down.
 
 use std::collections::VecDeque;
 use std::io;
@@ -21,37 +22,38 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::redis_nodes::{RedisNodes, free_port, url};
 
-/// How much may be on its way in one direction of a connection before the sender has to wait.
-const MOST_ON_ITS_WAY: usize = 1 << 20;
+/// The buffer of each direction of a connection. When it is full, the proxy stops reading from the
+/// sender.
+const MAX_BYTES_IN_FLIGHT: usize = 1 << 20;
 
-/// A proxy before one server. It ends with the test.
+/// A proxy in front of one server. It stops when this is dropped.
 pub struct Proxy {
     port: u16,
-    weather: watch::Sender<Weather>,
+    state: watch::Sender<NetworkState>,
     accepted: Arc<AtomicU64>,
-    _ends_when_dropped: DropGuard,
+    _stop_guard: DropGuard,
 }
 
-/// What the network does at the moment.
+/// The current faults of the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Weather {
+struct NetworkState {
     delay: Duration,
-    loses_requests: bool,
-    loses_answers: bool,
+    drops_requests: bool,
+    drops_replies: bool,
     is_cut: bool,
-    /// Requests of connections with a smaller number are held back.
-    held_below: u64,
+    /// Requests of connections with a smaller number are held.
+    holds_requests_below: u64,
 }
 
 impl Proxy {
-    /// Starts a proxy before the server on this port of this machine.
-    pub async fn before(server: u16) -> Self {
+    /// Starts a proxy in front of the server on this loopback port.
+    pub async fn in_front_of(server_port: u16) -> Self {
         let port = free_port();
-        let (weather, seen) = watch::channel(Weather::default());
+        let (state, state_receiver) = watch::channel(NetworkState::default());
         let accepted = Arc::new(AtomicU64::new(0));
         let stop = CancellationToken::new();
-        let (counting, stopped) = (Arc::clone(&accepted), stop.clone());
-        let (ready, is_ready) = tokio::sync::oneshot::channel();
+        let (counter, stop_token) = (Arc::clone(&accepted), stop.clone());
+        let (ready_sender, ready) = tokio::sync::oneshot::channel();
         std::thread::Builder::new()
             .name(format!("proxy {port}"))
             .spawn(move || {
@@ -60,80 +62,78 @@ impl Proxy {
                     .build();
                 runtime.unwrap().block_on(async {
                     let listener = listen(port).await.unwrap();
-                    let _the_test_may_be_over = ready.send(());
-                    let accepting = accept(listener, server, &counting, seen);
-                    stopped.run_until_cancelled(accepting).await
+                    let _receiver_may_be_dropped = ready_sender.send(());
+                    let accepting = accept(listener, server_port, &counter, state_receiver);
+                    stop_token.run_until_cancelled(accepting).await
                 });
             })
             .unwrap();
-        is_ready.await.unwrap();
+        ready.await.unwrap();
         Self {
             port,
-            weather,
+            state,
             accepted,
-            _ends_when_dropped: stop.drop_guard(),
+            _stop_guard: stop.drop_guard(),
         }
     }
 
-    /// Where clients connect to.
+    /// The URL that clients connect to.
     pub fn url(&self) -> RedisUrl {
         url(&format!("redis://127.0.0.1:{}", self.port))
     }
 
-    /// Where clients connect to.
+    /// The port that clients connect to.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Everything takes this much longer, in each of the two directions.
-    pub fn delay(&self, each_way: Duration) {
-        self.weather.send_modify(|weather| weather.delay = each_way);
+    /// Delays all traffic by this much in each direction.
+    pub fn delay(&self, one_way: Duration) {
+        self.state.send_modify(|state| state.delay = one_way);
     }
 
     /// Resets every connection and refuses new ones.
     pub fn cut(&self) {
-        self.weather.send_modify(|weather| weather.is_cut = true);
+        self.state.send_modify(|state| state.is_cut = true);
     }
 
-    /// Accepts everything, and passes nothing on in either direction.
+    /// Accepts connections and drops all traffic in both directions.
     pub fn blackhole(&self) {
-        self.weather.send_modify(|weather| {
-            weather.loses_requests = true;
-            weather.loses_answers = true;
+        self.state.send_modify(|state| {
+            state.drops_requests = true;
+            state.drops_replies = true;
         });
     }
 
-    /// Passes on what the server says, and nothing of what it is told.
-    pub fn lose_requests(&self) {
-        self.weather
-            .send_modify(|weather| weather.loses_requests = true);
+    /// Drops requests and forwards replies.
+    pub fn drop_requests(&self) {
+        self.state.send_modify(|state| state.drops_requests = true);
     }
 
-    /// What the server is told reaches it, and its answers are lost.
-    pub fn lose_answers(&self) {
-        self.weather
-            .send_modify(|weather| weather.loses_answers = true);
+    /// Forwards requests and drops replies.
+    pub fn drop_replies(&self) {
+        self.state.send_modify(|state| state.drops_replies = true);
     }
 
-    /// Requests over the connections of now arrive when the network heals, even if their sender has hung up meanwhile. New
-    /// connections work: so it is when TCP waits before it sends a lost packet again.
-    pub fn hold_back(&self) {
+    /// Holds requests on existing connections until the network heals, even if their sender
+    /// disconnects meanwhile. New connections work. This is what a client observes while TCP waits
+    /// to retransmit a lost packet.
+    pub fn hold_requests(&self) {
         let accepted = self.accepted.load(Ordering::SeqCst);
-        self.weather
-            .send_modify(|weather| weather.held_below = accepted);
+        self.state
+            .send_modify(|state| state.holds_requests_below = accepted);
     }
 
-    /// Nothing is bad any more.
+    /// Ends all faults.
     pub fn heal(&self) {
-        self.weather.send_replace(Weather::default());
+        self.state.send_replace(NetworkState::default());
     }
 }
 
-/// Servers, each behind a proxy of its own. What is asked of the servers themselves goes past the proxies.
+/// Servers, each behind its own proxy. Direct clients of the servers bypass the proxies.
 pub struct ProxiedNodes {
-    /// The servers.
     pub nodes: RedisNodes,
-    /// What is before each of them.
+    /// One proxy for each server, in the same order.
     pub proxies: Vec<Proxy>,
 }
 
@@ -145,9 +145,9 @@ impl RedisNodes {
         ProxiedNodes { nodes, proxies }
     }
 
-    /// A network of its own to these servers: one proxy before each.
+    /// Starts a separate network to these servers: one proxy in front of each.
     pub async fn proxies(&self) -> Vec<Proxy> {
-        futures::future::join_all(self.0.iter().map(|node| Proxy::before(node.port()))).await
+        futures::future::join_all(self.0.iter().map(|node| Proxy::in_front_of(node.port()))).await
     }
 }
 
@@ -158,27 +158,32 @@ impl ProxiedNodes {
     }
 }
 
-/// Accepts connections, for ever; while the network is cut nobody listens.
+/// Accepts connections until it is cancelled. While the network is cut, the listener is closed.
 async fn accept(
     mut listener: TcpListener,
-    server: u16,
+    server_port: u16,
     accepted: &AtomicU64,
-    mut weather: watch::Receiver<Weather>,
+    mut state: watch::Receiver<NetworkState>,
 ) {
     let port = listener.local_addr().unwrap().port();
     loop {
         let client = tokio::select! {
             client = listener.accept() => client,
-            () = becomes(&mut weather, |weather| weather.is_cut) => {
+            () = wait_for_state(&mut state, |state| state.is_cut) => {
                 drop(listener);
-                becomes(&mut weather, |weather| !weather.is_cut).await;
-                listener = listen(port).await.expect("nobody else takes the port");
+                wait_for_state(&mut state, |state| !state.is_cut).await;
+                listener = listen(port).await.expect("the port is reserved for this proxy");
                 continue;
             }
         };
         if let Ok((client, _)) = client {
             let number = accepted.fetch_add(1, Ordering::SeqCst);
-            tokio::spawn(connection(client, server, number, weather.clone()));
+            tokio::spawn(handle_connection(
+                client,
+                server_port,
+                number,
+                state.clone(),
+            ));
         }
     }
 }
@@ -187,144 +192,149 @@ async fn listen(port: u16) -> io::Result<TcpListener> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await
 }
 
-/// Waits until it is so.
-async fn becomes(weather: &mut watch::Receiver<Weather>, is_so: impl Fn(&Weather) -> bool) {
-    // The weather ends with the proxy, whose thread then ends all that waits here.
-    let so_it_is = weather.wait_for(is_so).await.is_ok();
-    if !so_it_is {
+/// Waits until the state meets the condition.
+async fn wait_for_state(
+    state: &mut watch::Receiver<NetworkState>,
+    condition: impl Fn(&NetworkState) -> bool,
+) {
+    // The channel closes when the proxy is dropped; its runtime then cancels everything that waits
+    // here.
+    let met = state.wait_for(condition).await.is_ok();
+    if !met {
         std::future::pending::<()>().await;
     }
 }
 
-/// Why a connection ends other than by being closed.
+/// The connection must be reset instead of closed.
 struct Reset;
 
-/// One connection, to its end.
-async fn connection(
+async fn handle_connection(
     mut client: TcpStream,
-    server: u16,
+    server_port: u16,
     number: u64,
-    mut weather: watch::Receiver<Weather>,
+    mut state: watch::Receiver<NetworkState>,
 ) {
-    let seen = weather.clone();
+    let relay_state = state.clone();
     let end = tokio::select! {
         biased;
-        () = becomes(&mut weather, |weather| weather.is_cut) => Err(Reset),
-        end = join(&mut client, server, number, seen) => end,
+        () = wait_for_state(&mut state, |state| state.is_cut) => Err(Reset),
+        end = relay(&mut client, server_port, number, relay_state) => end,
     };
     if let Err(Reset) = end {
-        let _it_may_be_closed = client.set_zero_linger();
+        let _may_be_closed = client.set_zero_linger();
     }
 }
 
-async fn join(
+async fn relay(
     client: &mut TcpStream,
-    server: u16,
+    server_port: u16,
     number: u64,
-    mut weather: watch::Receiver<Weather>,
+    mut state: watch::Receiver<NetworkState>,
 ) -> Result<(), Reset> {
     client.set_nodelay(true).map_err(|_| Reset)?;
-    if weather.borrow().loses_requests {
-        // Nothing of this connection reaches the server, not even that there is one.
+    if state.borrow().drops_requests {
+        // The server must not even see the connection.
         let mut lost = Vec::new();
         return tokio::select! {
-            _hung_up = client.read_to_end(&mut lost) => Ok(()),
-            () = becomes(&mut weather, |weather| !weather.loses_requests) => Err(Reset),
+            _disconnected = client.read_to_end(&mut lost) => Ok(()),
+            () = wait_for_state(&mut state, |state| !state.drops_requests) => Err(Reset),
         };
     }
-    let server = TcpStream::connect((Ipv4Addr::LOCALHOST, server)).await;
+    let server = TcpStream::connect((Ipv4Addr::LOCALHOST, server_port)).await;
     let mut server = server.map_err(|_| Reset)?;
     server.set_nodelay(true).map_err(|_| Reset)?;
     let (from_client, to_client) = client.split();
     let (from_server, to_server) = server.split();
-    let requests = carry(
-        Way::Requests,
+    let requests = forward(
+        Direction::Requests,
         from_client,
         to_server,
         number,
-        weather.clone(),
+        state.clone(),
     );
-    let answers = carry(Way::Answers, from_server, to_client, number, weather);
-    tokio::try_join!(requests, answers).map(|((), ())| ())
+    let replies = forward(Direction::Replies, from_server, to_client, number, state);
+    tokio::try_join!(requests, replies).map(|((), ())| ())
 }
 
 #[derive(Clone, Copy)]
-enum Way {
+enum Direction {
     Requests,
-    Answers,
+    Replies,
 }
 
-impl Weather {
-    fn loses(&self, way: Way) -> bool {
-        match way {
-            Way::Requests => self.loses_requests,
-            Way::Answers => self.loses_answers,
+impl NetworkState {
+    fn drops(&self, direction: Direction) -> bool {
+        match direction {
+            Direction::Requests => self.drops_requests,
+            Direction::Replies => self.drops_replies,
         }
     }
 
-    fn holds(&self, way: Way, connection: u64) -> bool {
-        match way {
-            Way::Requests => connection < self.held_below,
-            Way::Answers => false,
+    fn holds(&self, direction: Direction, connection: u64) -> bool {
+        match direction {
+            Direction::Requests => connection < self.holds_requests_below,
+            Direction::Replies => false,
         }
     }
 }
 
-/// Carries one direction of a connection to its end.
-async fn carry(
-    way: Way,
+/// Forwards one direction of a connection until it ends.
+async fn forward(
+    direction: Direction,
     mut from: ReadHalf<'_>,
     mut to: WriteHalf<'_>,
     number: u64,
-    mut weather: watch::Receiver<Weather>,
+    mut state: watch::Receiver<NetworkState>,
 ) -> Result<(), Reset> {
     let mut buffer = vec![0; 1 << 16];
-    // What arrives when; nothing is the end.
-    let mut on_its_way: VecDeque<(Instant, Vec<u8>)> = VecDeque::new();
-    let (mut has_ended, mut has_lost) = (false, false);
+    // Bytes and when they are due; an empty chunk is the end of the stream.
+    let mut in_flight: VecDeque<(Instant, Vec<u8>)> = VecDeque::new();
+    let (mut ended, mut dropped_bytes) = (false, false);
     loop {
-        let now = *weather.borrow_and_update();
-        if has_lost && !now.loses(way) {
+        let now = *state.borrow_and_update();
+        if dropped_bytes && !now.drops(direction) {
             return Err(Reset);
         }
-        let first = on_its_way.front().filter(|_| !now.holds(way, number));
-        let arrives = first.map(|(arrives, _)| *arrives);
-        let weight: usize = on_its_way.iter().map(|(_, bytes)| bytes.len()).sum();
+        let first = in_flight.front().filter(|_| !now.holds(direction, number));
+        let due = first.map(|(due, _)| *due);
+        let buffered: usize = in_flight.iter().map(|(_, bytes)| bytes.len()).sum();
         tokio::select! {
             biased;
             Some(bytes) = async {
-                let arrives = arrives?;
-                // Timers have whole milliseconds: what is late already waits for none.
-                if arrives > Instant::now() {
-                    tokio::time::sleep_until(arrives.into()).await;
+                let due = due?;
+                // tokio's timers round up to whole milliseconds, which would delay bytes that are
+                // due already.
+                if due > Instant::now() {
+                    tokio::time::sleep_until(due.into()).await;
                 }
-                on_its_way.pop_front().map(|(_, bytes)| bytes)
+                in_flight.pop_front().map(|(_, bytes)| bytes)
             } => {
                 if bytes.is_empty() {
-                    let _it_may_be_gone = to.shutdown().await;
+                    let _peer_may_be_gone = to.shutdown().await;
                     return Ok(());
                 }
                 if to.write_all(&bytes).await.is_err() {
                     return Ok(());
                 }
             }
-            changed = weather.changed() => changed.map_err(|_| Reset)?,
-            read = from.read(&mut buffer), if !has_ended && weight < MOST_ON_ITS_WAY => {
-                // Whoever reset the connection will not hear of it any more: for the other side it ends.
+            changed = state.changed() => changed.map_err(|_| Reset)?,
+            read = from.read(&mut buffer), if !ended && buffered < MAX_BYTES_IN_FLIGHT => {
+                // A reset by the sender becomes an orderly end for the receiver.
                 let bytes = &buffer[..read.unwrap_or(0)];
-                has_ended = bytes.is_empty();
-                // Asked anew: what was set before these bytes were sent counts for them.
-                let now = *weather.borrow();
+                ended = bytes.is_empty();
+                // Read again: a fault that was set before these bytes were sent applies to them.
+                let now = *state.borrow();
                 if now.is_cut {
                     return Err(Reset);
                 }
-                if now.loses(way) && !has_ended {
-                    has_lost = true;
+                if now.drops(direction) && !ended {
+                    dropped_bytes = true;
                     continue;
                 }
-                let arrives = Instant::now() + now.delay;
-                let after_all_others = on_its_way.back().map_or(arrives, |(last, _)| arrives.max(*last));
-                on_its_way.push_back((after_all_others, bytes.to_vec()));
+                let due = Instant::now() + now.delay;
+                // A shorter delay must not let bytes overtake earlier ones.
+                let due = in_flight.back().map_or(due, |(last, _)| due.max(*last));
+                in_flight.push_back((due, bytes.to_vec()));
             }
         }
     }

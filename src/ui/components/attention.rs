@@ -1,5 +1,5 @@
-//! Tells people who look elsewhere: how many locks need attention in the title of the tab, a dot on its icon while there are new
-//! ones, and a notification of the browser for those who asked for it.
+//! Signals for a tab in the background: the number of locks that need attention in the title, a dot
+//! on the icon if there are new ones, and a browser notification if the user enabled it.
 
 use leptos::leptos_dom::helpers::{set_timeout, window_event_listener_untyped};
 use leptos::prelude::*;
@@ -9,36 +9,36 @@ use std::time::Duration;
 use wasm_bindgen_futures::JsFuture;
 use web_sys::{Notification, NotificationOptions, NotificationPermission};
 
+use crate::ui::i18n::shell;
 use crate::ui::kit::Button;
 use crate::ui::live::Live;
-use crate::ui::preferences::{Preference, notifies};
+use crate::ui::preferences::{Preference, notifications_enabled};
 use crate::ui::title;
-use crate::ui::words::frame;
 
-const CALM: &str = "/favicon.svg";
-/// What was said is read by then.
-const LONG_ENOUGH: Duration = Duration::from_secs(8);
-const ALARMED: &str = "/favicon-attention.svg";
+const DEFAULT_ICON: &str = "/favicon.svg";
+/// How long the confirmation is displayed.
+const STATUS_DURATION: Duration = Duration::from_secs(8);
+const ATTENTION_ICON: &str = "/favicon-attention.svg";
 
-/// What the tab says, whatever page is open.
+/// Updates the tab's title and icon, and sends notifications.
 #[component]
-pub fn Attention() -> impl IntoView {
+pub fn AttentionIndicator() -> impl IntoView {
     let live = Live::expect();
-    let many = Memo::new(move |_| live.with_counts(|counts| counts.attention));
+    let count = Memo::new(move |_| live.with_counts(|counts| counts.attention));
     let is_new = RwSignal::new(false);
     Effect::new(move |before: Option<u32>| {
-        let many = many.get();
-        // What was there when the page was opened is on it.
-        if before.is_some_and(|before| many > before) && is_elsewhere() {
+        let count = count.get();
+        // Locks that needed attention when the page was opened are not news.
+        if before.is_some_and(|before| count > before) && is_tab_inactive() {
             is_new.set(true);
-            notify(many);
+            notify(count);
         }
-        many
+        count
     });
     Effect::new(move || {
         for event in ["visibilitychange", "focus"] {
             let handle = window_event_listener_untyped(event, move |_| {
-                if !is_elsewhere() {
+                if !is_tab_inactive() {
                     is_new.set(false);
                 }
             });
@@ -48,77 +48,86 @@ pub fn Attention() -> impl IntoView {
     Effect::new(move || {
         let icon = document().query_selector("link[rel=icon]").ok().flatten();
         if let Some(icon) = icon {
-            // Fails only where the name of the attribute is none.
-            let _infallible = icon.set_attribute("href", if is_new.get() { ALARMED } else { CALM });
+            // Fails only for an invalid attribute name.
+            let _infallible = icon.set_attribute(
+                "href",
+                if is_new.get() {
+                    ATTENTION_ICON
+                } else {
+                    DEFAULT_ICON
+                },
+            );
         }
     });
-    // The server has no tab, and asks for its title when this page is gone already.
+    // The server renders the title after this component was disposed, so it must not read the
+    // signal.
     let formatter = move |text: String| match cfg!(target_arch = "wasm32") {
-        true => match many.get() {
+        true => match count.get() {
             0 => text,
-            many => format!("({many}) {text}"),
+            count => format!("({count}) {text}"),
         },
-        false => title::written(text),
+        false => title::format_title(text),
     };
     view! { <Title formatter /> }
 }
 
-fn is_elsewhere() -> bool {
+fn is_tab_inactive() -> bool {
     document().hidden() || !document().has_focus().unwrap_or(true)
 }
 
-fn notify(many: u32) {
-    if !notifies() {
+fn notify(count: u32) {
+    if !notifications_enabled() {
         return;
     }
     let options = NotificationOptions::new();
-    options.set_icon(ALARMED);
-    // The next one takes its place.
+    options.set_icon(ATTENTION_ICON);
+    // A notification replaces the previous one with the same tag.
     options.set_tag("lockkeeper-attention");
-    // Phones have them from elsewhere only.
-    let _elsewhere = Notification::new_with_options(&frame::need_attention(many), &options);
+    // Browsers on phones allow notifications only from a service worker; the constructor fails
+    // there.
+    let _unsupported = Notification::new_with_options(&shell::need_attention(count), &options);
 }
 
-/// Asks the browser for its leave when it is pressed, never before.
+/// The switch for notifications. It requests the browser's permission only when it is pressed.
 #[component]
-pub fn NotifySwitch() -> impl IntoView {
+pub fn NotificationSwitch() -> impl IntoView {
     let is_on = RwSignal::new(false);
-    let said = RwSignal::new("");
-    Effect::new(move || is_on.set(notifies()));
-    let press = move |()| {
+    let status = RwSignal::new("");
+    Effect::new(move || is_on.set(notifications_enabled()));
+    let on_press = move |()| {
         if is_on.get_untracked() {
-            Preference::Notify.choose("");
+            Preference::Notify.set("");
             is_on.set(false);
-            said.set("");
+            status.set("");
             return;
         }
         spawn_local(async move {
             let granted = match Notification::request_permission() {
-                Ok(asked) => JsFuture::from(asked).await.is_ok(),
+                Ok(promise) => JsFuture::from(promise).await.is_ok(),
                 Err(_) => false,
             };
             if granted && Notification::permission() == NotificationPermission::Granted {
-                Preference::Notify.choose("on");
+                Preference::Notify.set("on");
                 is_on.set(true);
-                said.set(frame::will_notify());
-                let forget = move || {
-                    said.try_set("");
+                status.set(shell::notifications_enabled());
+                let clear_status = move || {
+                    status.try_set("");
                 };
-                set_timeout(forget, LONG_ENOUGH);
+                set_timeout(clear_status, STATUS_DURATION);
             } else {
-                said.set(frame::may_not_notify());
+                status.set(shell::notifications_blocked());
             }
         });
     };
-    let words = move || match is_on.get() {
-        true => frame::stop_notifying(),
-        false => frame::notify(),
+    let label = move || match is_on.get() {
+        true => shell::disable_notifications(),
+        false => shell::enable_notifications(),
     };
     view! {
         <div class="needs-script flex flex-col gap-1">
-            <Button on_press=press>{move || words()}</Button>
+            <Button on_press=on_press>{move || label()}</Button>
             <span class="text-xs text-muted" role="status">
-                {move || said.get()}
+                {move || status.get()}
             </span>
         </div>
     }

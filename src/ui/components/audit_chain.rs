@@ -1,54 +1,54 @@
-//! Whether the lines of the audit are as they were written, as far as this console knows.
+//! The result of the last verification of the audit log's hash chain.
 
 use leptos::prelude::*;
 
-use super::loaded::Answered;
-use crate::domain::{ChainCheck, Checked, Fault};
+use super::resource_view::ResourceResultView;
+use crate::domain::{ChainCheck, ChainCheckResult, OperationError};
 use crate::ui::format;
+use crate::ui::i18n::audit as t;
 use crate::ui::kit::{Banner, Tone};
-use crate::ui::live::Loading;
-use crate::ui::words::audit as words;
+use crate::ui::live::ServerResource;
 
-/// What came of going through the chain, and when.
+/// The result of the last verification.
 #[component]
 pub fn AuditChain(
-    /// What the console knows of it.
-    asked: Loading<ChainCheck>,
+    /// The state of the verification.
+    check: ServerResource<ChainCheck>,
 ) -> impl IntoView {
-    let show = Callback::new(|answer: Result<ChainCheck, Fault>| match answer {
-        Ok(ChainCheck::Done(checked)) if checked.flaws > 0 => {
-            view! { <Flawed checked /> }.into_any()
+    let show = Callback::new(|answer: Result<ChainCheck, OperationError>| match answer {
+        Ok(ChainCheck::Done(checked)) if checked.error_count > 0 => {
+            view! { <BrokenChain checked /> }.into_any()
         }
         Ok(ChainCheck::Done(checked)) => {
-            let when = format::time_of_day(checked.at);
-            said(words::verified(checked.first, checked.last, when))
+            let when = format::time_of_day(checked.started_at);
+            status_line(t::chain_verified(checked.first_seq, checked.last_seq, when))
         }
-        Ok(ChainCheck::UnderWay) => said(words::verifying().to_owned()),
-        // Who may not ask is told what anybody can do.
-        Ok(ChainCheck::NotHere) | Err(_) => said(words::not_verified().to_owned()),
+        Ok(ChainCheck::InProgress) => status_line(t::chain_verifying().to_owned()),
+        // Without permission for the result, the user sees how to verify the log with the CLI.
+        Ok(ChainCheck::Unavailable) | Err(_) => status_line(t::chain_not_verified().to_owned()),
     });
     view! {
         <div class="mt-2">
-            <Answered loading=asked show />
+            <ResourceResultView loading=check show />
         </div>
     }
 }
 
-fn said(words: String) -> AnyView {
+fn status_line(text: String) -> AnyView {
     view! {
         <p class="text-xs text-muted">
-            {words::chain()} {words} <code>"lockkeeper audit verify"</code>
+            {t::chain_intro()} {text} <code>"lockkeeper audit verify"</code>
         </p>
     }
     .into_any()
 }
 
 #[component]
-fn Flawed(checked: Checked) -> impl IntoView {
+fn BrokenChain(checked: ChainCheckResult) -> impl IntoView {
     view! {
         <Banner tone=Tone::Alarm>
-            <p class="font-semibold">{words::flawed(checked.flaws, format::time_of_day(checked.at))}</p>
-            <p>{words::flawed_advice()} <code>"lockkeeper audit verify"</code></p>
+            <p class="font-semibold">{t::chain_broken(checked.error_count, format::time_of_day(checked.started_at))}</p>
+            <p>{t::chain_broken_advice()} <code>"lockkeeper audit verify"</code></p>
         </Banner>
     }
 }

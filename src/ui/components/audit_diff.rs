@@ -1,59 +1,64 @@
-//! What an act changed on each node: what was there before, and what after.
+//! What an operation changed: the lock's state before and after on each node.
 
 use leptos::prelude::*;
 
-use crate::domain::{ActOutcome, Answer, Audited, NodeAct};
+use crate::domain::{AuditEntry, NodeOutcome, NodeResult, Observation};
 use crate::ui::format;
+use crate::ui::i18n::audit as t;
+use crate::ui::i18n::lock::name as owner_name;
+use crate::ui::i18n::reasons;
 use crate::ui::kit::Table;
-use crate::ui::words::audit as words;
-use crate::ui::words::lock::name as owner_name;
-use crate::ui::words::{punctuation, told};
 
-/// The table: node, before, after.
+/// A table with node, before and after.
 #[component]
 pub fn AuditDiff(
-    /// The act.
-    act: Audited,
+    /// The audit entry.
+    entry: AuditEntry,
 ) -> impl IntoView {
     const HEAD: &str = "pe-3 text-start font-medium text-muted";
-    let who = owner(&act);
-    let rows: Vec<AnyView> = act
+    let owner = short_owner(&entry);
+    let rows: Vec<AnyView> = entry
         .nodes
         .iter()
         .map(|node| {
-            let (before, after) = sides(node, &who);
-            let seen = act.seen.iter().find(|seen| seen.node == node.node);
-            let after = seen.map_or(after, |seen| answer(&seen.answer));
-            row(&node.node, before, after)
+            let (before, after) = before_and_after(node, &owner);
+            let observed = entry
+                .observed_after
+                .iter()
+                .find(|observed| observed.node == node.node);
+            let after = observed.map_or(after, |observed| {
+                describe_observation(&observed.observation)
+            });
+            diff_row(&node.node, before, after)
         })
         .collect();
-    let seen = act
-        .seen
+    let observed = entry
+        .observed_after
         .iter()
-        .filter(|seen| act.nodes.iter().all(|node| node.node != seen.node));
-    let seen: Vec<AnyView> = seen
-        .map(|seen| {
-            row(
-                &seen.node,
-                words::not_known().to_owned(),
-                answer(&seen.answer),
+        .filter(|observed| entry.nodes.iter().all(|node| node.node != observed.node));
+    let observed: Vec<AnyView> = observed
+        .map(|observed| {
+            diff_row(
+                &observed.node,
+                t::unknown().to_owned(),
+                describe_observation(&observed.observation),
             )
         })
         .collect();
     view! {
         <Table
-            titles=vec![words::node(), words::before(), words::after()]
+            titles=vec![t::node(), t::before(), t::after()]
             title_class=HEAD
             class="w-full text-xs"
-            label=words::each_node()
+            label=t::result_per_node()
         >
             {rows}
-            {seen}
+            {observed}
         </Table>
     }
 }
 
-fn row(node: &str, before: String, after: String) -> AnyView {
+fn diff_row(node: &str, before: String, after: String) -> AnyView {
     let is_same = before == after;
     let class = if is_same {
         "pe-3 align-top text-muted"
@@ -62,7 +67,7 @@ fn row(node: &str, before: String, after: String) -> AnyView {
     };
     view! {
         <tr>
-            <th scope="row" class="pe-3 text-start align-top font-medium">{format::visible(node)}</th>
+            <th scope="row" class="pe-3 text-start align-top font-medium">{format::escape_invisible(node)}</th>
             <td class="pe-3 align-top text-muted wrap-anywhere">{before}</td>
             <td class=format!("{class} wrap-anywhere")>{after}</td>
         </tr>
@@ -70,86 +75,86 @@ fn row(node: &str, before: String, after: String) -> AnyView {
     .into_any()
 }
 
-/// Whom the act was about, as short as people compare it.
-fn owner(act: &Audited) -> String {
-    let label = act
+/// The owner's label or the start of its fingerprint.
+fn short_owner(entry: &AuditEntry) -> String {
+    let label = entry
         .label
         .as_deref()
-        .map(|label| format::shorten(&format::visible(label), 32));
-    let digits = act
+        .map(|label| format::shorten(&format::escape_invisible(label), 32));
+    let digits = entry
         .fingerprint
         .as_ref()
         .map(|fingerprint| fingerprint.as_str()[..8].to_owned());
     label
         .or(digits)
-        .unwrap_or_else(|| words::no_label().to_owned())
+        .unwrap_or_else(|| t::unknown_owner().to_owned())
 }
 
-/// What was there before and after, as the outcome tells.
-fn sides(node: &NodeAct, who: &str) -> (String, String) {
-    let there = || words::held_by(who);
-    let absent = || words::not_there().to_owned();
+/// Derives the state before and after from the outcome.
+fn before_and_after(node: &NodeResult, owner: &str) -> (String, String) {
+    let present = || t::held_by(owner);
+    let absent = || t::absent().to_owned();
     match &node.outcome {
-        ActOutcome::Acquired => (absent(), there()),
-        ActOutcome::Extended => (there(), words::renewed(who)),
-        ActOutcome::Released => (there(), words::gone().to_owned()),
-        ActOutcome::Releasable | ActOutcome::Holds { .. } => (there(), words::still(who)),
-        ActOutcome::NotHeld => (absent(), absent()),
-        ActOutcome::AnotherHold => (there(), there() + punctuation::comma() + words::untouched()),
-        ActOutcome::OtherOwner { owner } => {
+        NodeOutcome::Acquired => (absent(), present()),
+        NodeOutcome::Extended => (present(), t::renewed(owner)),
+        NodeOutcome::Released => (present(), t::released().to_owned()),
+        NodeOutcome::Releasable | NodeOutcome::Holds { .. } => (present(), t::still(owner)),
+        NodeOutcome::NotHeld => (absent(), absent()),
+        NodeOutcome::OtherHold => (present(), t::held_unchanged(owner)),
+        NodeOutcome::OtherOwner { owner } => {
             let other = owner.as_ref().map(owner_name);
-            let held = words::held_by(other.as_deref().unwrap_or(words::no_label()));
-            let after = held.clone() + punctuation::comma() + words::untouched();
-            (held, after)
+            let other = other.as_deref().unwrap_or(t::unknown_owner());
+            (t::held_by(other), t::held_unchanged(other))
         }
-        ActOutcome::Pending => (
-            words::not_known().to_owned(),
-            words::no_answer_yet().to_owned(),
-        ),
-        ActOutcome::Failed { reason } => {
-            let why = words::not_known_why(&told::said(reason));
-            (words::not_known().to_owned(), why)
+        NodeOutcome::Pending => (t::unknown().to_owned(), t::no_reply().to_owned()),
+        NodeOutcome::Failed { reason } => {
+            let why = t::unknown_reason(&reasons::clause(reason));
+            (t::unknown().to_owned(), why)
         }
     }
 }
 
-fn answer(answer: &Answer) -> String {
-    match answer {
-        Answer::Holds { owner, .. } => words::held_by(&owner_name(owner)),
-        Answer::Absent => words::not_there().to_owned(),
-        Answer::Unreachable { reason } => words::not_known_why(&told::said(reason)),
+fn describe_observation(observation: &Observation) -> String {
+    match observation {
+        Observation::Holds { owner, .. } => t::held_by(&owner_name(owner)),
+        Observation::Absent => t::absent().to_owned(),
+        Observation::Unreachable { reason } => t::unknown_reason(&reasons::clause(reason)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::reason::Reason;
 
     #[test]
-    fn what_an_act_did_is_told_as_before_and_after() {
+    fn an_operation_is_shown_as_before_and_after() {
         for (outcome, before, after) in [
-            (ActOutcome::Released, "held by api-1", "gone"),
-            (ActOutcome::Acquired, "not there", "held by api-1"),
-            (ActOutcome::NotHeld, "not there", "not there"),
+            (NodeOutcome::Released, "held by api-1", "absent"),
+            (NodeOutcome::Acquired, "absent", "held by api-1"),
+            (NodeOutcome::NotHeld, "absent", "absent"),
             (
-                ActOutcome::AnotherHold,
+                NodeOutcome::OtherHold,
                 "held by api-1",
-                "held by api-1, not touched",
+                "held by api-1, unchanged",
             ),
             (
-                ActOutcome::Failed {
-                    reason: "timeout".to_owned(),
+                NodeOutcome::Failed {
+                    reason: Reason::ConnectionClosed,
                 },
-                "not known",
-                "not known (timeout)",
+                "unknown",
+                "unknown (the connection was closed)",
             ),
         ] {
-            let node = NodeAct {
+            let node = NodeResult {
                 node: "a".to_owned(),
                 outcome,
             };
-            let (told_before, told_after) = sides(&node, "api-1");
-            assert_eq!((told_before.as_str(), told_after.as_str()), (before, after));
+            let (actual_before, actual_after) = before_and_after(&node, "api-1");
+            assert_eq!(
+                (actual_before.as_str(), actual_after.as_str()),
+                (before, after)
+            );
         }
     }
 }

@@ -1,41 +1,43 @@
-//! Acts of the audit, one in a row: when, who, what, to which lock, why, and how it ended on each node.
+//! The table of audit entries: time, actor, operation, lock, reason, and the result on each node.
 
 use leptos::prelude::*;
 
 use super::audit_diff::AuditDiff;
 use super::lock_name::LockName;
-use crate::domain::{ActEnd, AuditFilter, Audited, Timestamp};
+use crate::domain::{AuditEntry, AuditFilter, OperationResult, Timestamp};
 use crate::ui::audit_query::AuditQuery;
+use crate::ui::i18n::{audit as t, audit_details, punctuation, terms};
 use crate::ui::kit::card::CARD;
 use crate::ui::kit::{Badge, Link, Tone};
 use crate::ui::live::Live;
-use crate::ui::words::{audit as words, punctuation, told, verdicts};
 use crate::ui::{format, paths};
 
-/// The acts, the latest first.
+/// The audit entries, the latest first.
 #[component]
 pub fn AuditTable(
-    /// The acts.
-    acts: Vec<Audited>,
+    /// The entries in display order.
+    entries: Vec<AuditEntry>,
 ) -> impl IntoView {
     const HEAD: &str = "px-3 py-2 text-start font-medium text-muted";
-    let rows = acts.into_iter().map(|act| view! { <Row act /> });
-    let heads = [
-        words::time(),
-        words::who(),
-        words::act(),
-        words::lock(),
-        words::why(),
-        words::end(),
+    let rows = entries
+        .into_iter()
+        .map(|entry| view! { <AuditRow entry /> });
+    let titles = [
+        t::time(),
+        t::principal(),
+        t::operation(),
+        t::lock(),
+        t::reason(),
+        t::result(),
     ];
     view! {
         <div class=format!("overflow-x-auto {CARD}")>
             <table class="card-table w-full text-sm" role="table">
-                <caption class="sr-only">{words::caption()}</caption>
+                <caption class="sr-only">{t::caption()}</caption>
                 <thead role="rowgroup" class="border-b border-line">
                     <tr role="row">
-                        {heads
-                            .map(|word| view! { <th scope="col" role="columnheader" class=HEAD>{word}</th> })
+                        {titles
+                            .map(|title| view! { <th scope="col" role="columnheader" class=HEAD>{title}</th> })
                             .into_iter()
                             .collect_view()}
                     </tr>
@@ -47,10 +49,10 @@ pub fn AuditTable(
 }
 
 #[component]
-fn Row(act: Audited) -> impl IntoView {
+fn AuditRow(entry: AuditEntry) -> impl IntoView {
     const CELL: &str = "px-3 py-2 align-top";
     let live = Live::expect();
-    let lock = match act.lock() {
+    let lock = match entry.lock() {
         Some(id) => {
             let href = paths::lock(&id);
             view! {
@@ -63,26 +65,26 @@ fn Row(act: Audited) -> impl IntoView {
             }
             .into_any()
         }
-        None => view! { {act.group.clone()} }.into_any(),
+        None => view! { {entry.group.clone()} }.into_any(),
     };
-    let reason = act
+    let reason = entry
         .reason
         .as_deref()
-        .map_or_else(|| "–".to_owned(), format::visible);
-    let (who, from) = (format::visible(&act.who), from(&act));
-    let subject = act.subject.as_deref().map(format::visible);
-    let (time, began_at) = (moment(act.began_at), act.began_at);
-    let ago = move || format::ago(began_at, live.now.get());
+        .map_or_else(|| "–".to_owned(), format::escape_invisible);
+    let (actor, origin_text) = (format::escape_invisible(&entry.actor), origin(&entry));
+    let subject = entry.subject.as_deref().map(format::escape_invisible);
+    let (time, started_at) = (format_date_time(entry.started_at), entry.started_at);
+    let ago = move || format::ago(started_at, live.now.get());
     view! {
         <tr role="row">
-            <td role="cell" class=format!("{CELL} whitespace-nowrap tabular-nums") data-label=words::time()>
+            <td role="cell" class=format!("{CELL} whitespace-nowrap tabular-nums") data-label=t::time()>
                 <span>
                     {time} <span class="block text-xs text-muted">{ago}</span>
                 </span>
             </td>
-            <td role="cell" class=CELL data-label=words::who()>
+            <td role="cell" class=CELL data-label=t::principal()>
                 <span>
-                    <bdi>{who}</bdi>
+                    <bdi>{actor}</bdi>
                     {subject
                         .map(|subject| {
                             view! {
@@ -91,40 +93,40 @@ fn Row(act: Audited) -> impl IntoView {
                                 </span>
                             }
                         })}
-                    <span class="block text-xs text-muted">{from}</span>
+                    <span class="block text-xs text-muted">{origin_text}</span>
                 </span>
             </td>
-            <td role="cell" class=format!("{CELL} whitespace-nowrap") data-label=words::act()>
-                {verdicts::act(act.act)}
+            <td role="cell" class=format!("{CELL} whitespace-nowrap") data-label=t::operation()>
+                {terms::operation(entry.action)}
             </td>
-            <td role="cell" class=CELL data-label=words::lock()>{lock}</td>
-            <td role="cell" class=format!("{CELL} wrap-anywhere") data-label=words::why()>
+            <td role="cell" class=CELL data-label=t::lock()>{lock}</td>
+            <td role="cell" class=format!("{CELL} wrap-anywhere") data-label=t::reason()>
                 <bdi>{reason}</bdi>
             </td>
-            <td role="cell" class=CELL data-label=words::end()>
+            <td role="cell" class=CELL data-label=t::result()>
                 <div class="min-w-0 grow">
-                    <HowItEnded act />
+                    <AuditEntryResult entry />
                 </div>
             </td>
         </tr>
     }
 }
 
-/// How an act ended, and what it changed on each node.
+/// The result of an operation, and what it changed on each node.
 #[component]
-pub fn HowItEnded(
-    /// The act.
-    act: Audited,
+pub fn AuditEntryResult(
+    /// The audit entry.
+    entry: AuditEntry,
 ) -> impl IntoView {
-    let lasted = act
+    let duration = entry
         .ended_at
-        .map(|ended| format::span(ended.millis_since(act.began_at).max(0).unsigned_abs()));
-    let detail = act.detail.as_deref().map(told::said);
-    let owner = act
+        .map(|ended| format::span(ended.millis_since(entry.started_at).max(0).unsigned_abs()));
+    let detail = entry.detail.as_ref().map(audit_details::text);
+    let owner = entry
         .fingerprint
         .as_ref()
-        .map(|fingerprint| words::owner(fingerprint.as_str()));
-    let request = act.request.as_deref().map(|request| {
+        .map(|fingerprint| t::owner(fingerprint.as_str()));
+    let request = entry.request_id.as_deref().map(|request| {
         let href = AuditQuery {
             filter: AuditFilter {
                 text: Some(request.to_owned()),
@@ -133,53 +135,53 @@ pub fn HowItEnded(
             cursor: None,
         };
         let href = href.path();
-        let request = format::visible(request);
+        let request = format::escape_invisible(request);
         view! {
             <p>
-                {words::request()}
+                {t::request()}
                 <Link href=href class="font-mono underline underline-offset-2">
                     {request}
                 </Link>
             </p>
         }
     });
-    let end = act.end;
-    let has_nodes = !act.nodes.is_empty() || !act.seen.is_empty();
+    let result = entry.result;
+    let has_nodes = !entry.nodes.is_empty() || !entry.observed_after.is_empty();
     view! {
-        <Badge tone=tone(end)>{verdicts::act_end(end)}</Badge>
+        <Badge tone=result_tone(result)>{terms::operation_result(result)}</Badge>
         <details class="mt-1 text-xs">
-            <summary class="text-muted">{words::more()}</summary>
+            <summary class="text-muted">{t::details()}</summary>
             <div class="mt-1 flex flex-col gap-1 wrap-anywhere">
                 {detail.map(|detail| view! { <p>{detail}</p> })}
                 {owner.map(|owner| view! { <p class="font-mono">{owner}</p> })}
-                {lasted.map(|lasted| view! { <p>{words::it_took(lasted)}</p> })}
+                {duration.map(|duration| view! { <p>{t::duration(duration)}</p> })}
                 {request}
-                {has_nodes.then(|| view! { <AuditDiff act /> })}
+                {has_nodes.then(|| view! { <AuditDiff entry /> })}
             </div>
         </details>
     }
 }
 
-fn tone(end: ActEnd) -> Tone {
-    match end {
-        ActEnd::Done => Tone::Good,
-        ActEnd::Refused => Tone::Plain,
-        ActEnd::Partial | ActEnd::Failed => Tone::Warn,
-        ActEnd::Unknown | ActEnd::InProgress => Tone::Unsure,
+fn result_tone(result: OperationResult) -> Tone {
+    match result {
+        OperationResult::Done => Tone::Good,
+        OperationResult::Refused => Tone::Plain,
+        OperationResult::Partial | OperationResult::Failed => Tone::Warn,
+        OperationResult::Unknown | OperationResult::InProgress => Tone::Unsure,
     }
 }
 
-/// `browser, 10.0.0.7`.
-fn from(act: &Audited) -> String {
-    let via = verdicts::via(&act.via);
-    match &act.address {
+/// Formats the authentication method and the address: `browser, 10.0.0.7`.
+fn origin(entry: &AuditEntry) -> String {
+    let via = terms::auth_method(&entry.auth_method);
+    match &entry.address {
         Some(address) => via + punctuation::comma() + address,
         None => via,
     }
 }
 
-/// `2026-11-20 18:48:05`.
-pub fn moment(at: Timestamp) -> String {
+/// Formats a timestamp as `2026-11-20 18:48:05`.
+pub fn format_date_time(at: Timestamp) -> String {
     let text = at.to_string();
     text.get(..19).unwrap_or(&text).replace('T', " ")
 }
@@ -189,8 +191,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_is_written_with_its_day() {
+    fn a_date_time_includes_the_date() {
         let at = Timestamp::from_millis(1_795_200_485_556);
-        assert_eq!(moment(at), "2026-11-20 18:48:05");
+        assert_eq!(format_date_time(at), "2026-11-20 18:48:05");
     }
 }

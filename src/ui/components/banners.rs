@@ -1,30 +1,32 @@
-//! What must not be missed: nothing heard from the console, no node of a group that can be asked, a lock that was lost.
+//! The banners above every page: a stale event stream, a group without a reachable node, a lost
+//! lock.
 
 use leptos::prelude::*;
 
-use super::fault_notice::FaultNotice;
+use super::error_notice::ErrorNotice;
 use super::lost_locks::LostLocks;
-use crate::domain::{Fault, GroupView};
+use crate::domain::operation_error::AuthenticationError;
+use crate::domain::{GroupView, OperationError};
 use crate::ui::format;
+use crate::ui::i18n::{reasons, shell, terms};
 use crate::ui::kit::{Banner, Button, Link, Tone};
 use crate::ui::live::{Freshness, Live};
 use crate::ui::paths;
-use crate::ui::words::{frame, told, verdicts};
 
-/// So many groups that cannot be asked have a banner of their own; more would hide the page.
-const MOST: usize = 3;
-/// So many groups are named in a sentence.
-const NAMED: usize = 8;
+/// The number of unreachable groups with a banner of their own. More would hide the page.
+const MAX_GROUP_BANNERS: usize = 3;
+/// The number of groups named in a sentence.
+const MAX_NAMED_GROUPS: usize = 8;
 
-/// The banners that hold for every page.
+/// The banners above every page.
 #[component]
 pub fn Banners() -> impl IntoView {
     let live = Live::expect();
     let stale = Memo::new(move |_| match live.freshness() {
-        Freshness::Stale(heard) => Some(heard),
+        Freshness::Stale(last_heard) => Some(last_heard),
         Freshness::Starting | Freshness::Live => None,
     });
-    let dark = Memo::new(move |_| {
+    let unreachable = Memo::new(move |_| {
         live.with_groups(|groups| {
             groups
                 .iter()
@@ -35,99 +37,102 @@ pub fn Banners() -> impl IntoView {
     });
     let read_only = Memo::new(move |_| {
         live.with_groups(|groups| {
-            let watched = groups.iter().filter(|group| group.read_only);
-            watched.map(|group| group.name.clone()).collect::<Vec<_>>()
+            let groups_read_only = groups.iter().filter(|group| group.read_only);
+            groups_read_only
+                .map(|group| group.name.clone())
+                .collect::<Vec<_>>()
         })
     });
     view! {
         <div class="flex flex-col gap-2 not-empty:mb-4 empty:hidden">
             {move || {
-                live.is_out
+                live.is_signed_out
                     .get()
                     .then(|| {
-                        let why = frame::not_signed_in().to_owned();
-                        view! { <FaultNotice fault=Fault::SignInRequired { why } /> }
+                        let cause = AuthenticationError::SessionEnded;
+                        view! { <ErrorNotice error=OperationError::SignInRequired { cause } /> }
                     })
             }}
             {move || {
                 stale
                     .get()
-                    .map(|heard| {
+                    .map(|last_heard| {
                         view! {
                             <Banner tone=Tone::Alarm>
-                                <p class="font-semibold">{move || frame::not_heard_for(age(live, heard))}</p>
-                                <p>{frame::not_heard_advice(format::time_of_day(heard))}</p>
+                                <p class="font-semibold">{move || shell::stale_for(stale_for(live, last_heard))}</p>
+                                <p>{shell::stale_advice(format::time_of_day(last_heard))}</p>
                             </Banner>
                         }
                     })
             }}
-            {move || live.is_newer.get().then(|| view! { <Newer /> })}
+            {move || live.is_outdated.get().then(|| view! { <NewVersionBanner /> })}
             {move || {
                 let groups = read_only.get();
                 (!groups.is_empty())
-                    .then(|| view! { <p class="text-xs text-muted">{frame::read_only(frame::listed(&groups, NAMED))}</p> })
+                    .then(|| view! { <p class="text-xs text-muted">{shell::read_only(shell::name_list(&groups, MAX_NAMED_GROUPS))}</p> })
             }}
             {move || {
-                let mut dark = dark.get();
-                let others = dark.split_off(dark.len().min(MOST));
-                let dark = dark.into_iter().map(|name| view! { <Dark name /> }.into_any());
-                let others = (!others.is_empty()).then(|| view! { <OthersDark others /> }.into_any());
-                dark.chain(others).collect_view()
+                let mut unreachable = unreachable.get();
+                let others = unreachable.split_off(unreachable.len().min(MAX_GROUP_BANNERS));
+                let unreachable = unreachable.into_iter().map(|name| view! { <UnreachableGroupBanner name /> }.into_any());
+                let others = (!others.is_empty()).then(|| view! { <MoreUnreachableGroups others /> }.into_any());
+                unreachable.chain(others).collect_view()
             }}
             <LostLocks />
         </div>
     }
 }
 
-/// The console runs another version than this page. Whoever is in the middle of something goes on.
+/// Reports that the console was updated. The page is not reloaded by itself, because the user may
+/// be in a dialog.
 #[component]
-fn Newer() -> impl IntoView {
-    // Fails only where there is no page to load again.
-    let again = move |()| drop(window().location().reload());
+fn NewVersionBanner() -> impl IntoView {
+    // Fails only outside a page.
+    let reload = move |()| drop(window().location().reload());
     view! {
         <Banner tone=Tone::Plain>
-            <p class="font-semibold">{frame::newer()}</p>
-            <p>{frame::newer_advice()}</p>
+            <p class="font-semibold">{shell::version_changed()}</p>
+            <p>{shell::version_changed_advice()}</p>
             <div class="mt-2">
-                <Button on_press=again>{frame::load_again()}</Button>
+                <Button on_press=reload>{shell::reload()}</Button>
             </div>
         </Banner>
     }
 }
 
-fn age(live: Live, since: crate::domain::Timestamp) -> String {
+fn stale_for(live: Live, since: crate::domain::Timestamp) -> String {
     let seconds = live.now.get().since(since).as_secs();
     format::span(seconds * 1000)
 }
 
 #[component]
-fn Dark(name: String) -> impl IntoView {
+fn UnreachableGroupBanner(name: String) -> impl IntoView {
     let live = Live::expect();
     let group = Memo::new(move |_| live.group(&name));
-    let told = move || group.read().as_ref().map(tell);
-    let seen = move || {
-        let heard = group.with(|group| {
+    let description = move || group.read().as_ref().map(describe_unreachable_group);
+    let last_reply = move || {
+        let last_heard = group.with(|group| {
             group
                 .as_ref()?
                 .nodes
                 .iter()
-                .filter_map(|node| node.heard_at)
+                .filter_map(|node| node.last_reply_at)
                 .max()
         });
-        match heard {
-            Some(heard) => frame::shown_as_they_were(format::ago(heard, live.now.get())),
-            None => frame::not_seen_yet().to_owned(),
+        match last_heard {
+            Some(last_heard) => shell::locks_as_of(format::ago(last_heard, live.now.get())),
+            None => shell::locks_not_observed().to_owned(),
         }
     };
     view! {
         {move || {
-            told()
+            description()
                 .map(|(sentence, reasons)| {
                     view! {
                         <Banner tone=Tone::Alarm>
                             <p class="font-semibold">{sentence}</p>
                             <p>{reasons}</p>
-                            <p>{move || seen()}{frame::cannot_be_told()}</p>
+                            <p>{move || last_reply()}{shell::later_changes_unknown()}</p>
                         </Banner>
                     }
                 })
@@ -136,28 +141,28 @@ fn Dark(name: String) -> impl IntoView {
 }
 
 #[component]
-fn OthersDark(others: Vec<String>) -> impl IntoView {
+fn MoreUnreachableGroups(others: Vec<String>) -> impl IntoView {
     view! {
         <Banner tone=Tone::Alarm>
             <p>
-                {frame::others_dark(frame::listed(&others, NAMED))}
-                <Link href=paths::NODES class="font-medium underline underline-offset-2">{frame::nodes()}</Link>
+                {shell::other_groups_unreachable(shell::name_list(&others, MAX_NAMED_GROUPS))}
+                <Link href=paths::NODES class="font-medium underline underline-offset-2">{shell::nodes()}</Link>
             </p>
         </Banner>
     }
 }
 
-fn tell(group: &GroupView) -> (String, String) {
+fn describe_unreachable_group(group: &GroupView) -> (String, String) {
     let since = group.nodes.iter().filter_map(|node| node.since).max();
     let sentence = match since {
-        Some(since) => frame::all_dark_since(&group.name, format::time_of_day(since)),
-        None => frame::all_dark(&group.name),
+        Some(since) => shell::group_unreachable_since(&group.name, format::time_of_day(since)),
+        None => shell::group_unreachable(&group.name),
     };
     let reasons = group.nodes.iter().map(|node| {
-        let word = verdicts::node_state(node.state);
-        let why = node.reason.as_deref().map(told::said);
-        frame::because(&node.name, why.as_deref().unwrap_or(word))
+        let word = terms::node_state(node.state);
+        let why = node.reason.as_ref().map(reasons::clause);
+        shell::node_reason(&node.name, why.as_deref().unwrap_or(word))
     });
     let reasons: Vec<String> = reasons.collect();
-    (sentence, frame::one_after_the_other(&reasons))
+    (sentence, shell::join_clauses(&reasons))
 }

@@ -1,4 +1,5 @@
-//! The token of a lock acquired here: handed out once, to the clipboard, never to the screen.
+//! The token of a lock acquired in the console. It is revealed once, to the clipboard, and never
+//! displayed.
 
 use leptos::html;
 use leptos::prelude::*;
@@ -6,53 +7,58 @@ use leptos::task::spawn_local;
 
 use crate::domain::LockId;
 use crate::ui::calls;
-use crate::ui::kit::copy::to_clipboard;
-use crate::ui::kit::{Button, Icon, Sign};
-use crate::ui::words::act::mine as words;
-use crate::ui::words::faults::sentence;
+use crate::ui::i18n::errors::sentence;
+use crate::ui::i18n::operations::mine as t;
+use crate::ui::kit::copy::copy_to_clipboard;
+use crate::ui::kit::{Button, Icon, IconName};
 
-/// The button that copies a token once.
+/// A button that copies the token once.
 #[component]
 pub fn CopyToken(
-    /// Which lock.
+    /// The lock whose token is copied.
     id: LockId,
-    /// Whether it can still be taken.
+    /// Whether the token can still be revealed.
     available: bool,
 ) -> impl IntoView {
-    let taken = RwSignal::new(!available);
-    let said = RwSignal::new(String::new());
-    // A token that was taken and could not be copied waits here for another press: there is no second one.
+    let is_revealed = RwSignal::new(!available);
+    let status = RwSignal::new(String::new());
+    // If the clipboard refused the token, it is kept for another press: the server reveals it only
+    // once.
     let token = StoredValue::new(None::<String>);
-    let node = NodeRef::<html::Span>::new();
-    let why_not = Signal::derive(move || taken.get().then(|| words::token_handed_out().to_owned()));
-    let press = move || {
+    let button = NodeRef::<html::Span>::new();
+    let disabled_reason = Signal::derive(move || {
+        is_revealed
+            .get()
+            .then(|| t::token_already_copied().to_owned())
+    });
+    let copy = move || {
         let id = id.clone();
-        let near = node.get_untracked();
+        let anchor = button.get_untracked();
         spawn_local(async move {
             if token.with_value(Option::is_none) {
-                match calls::take_token(id).await {
+                match calls::reveal_token(id).await {
                     Ok(secret) => token.set_value(Some(secret)),
-                    Err(fault) => return said.set(sentence(&fault)),
+                    Err(error) => return status.set(sentence(&error)),
                 }
             }
             let secret = token.get_value().unwrap_or_default();
-            if to_clipboard(&secret, near.as_deref()).await {
+            if copy_to_clipboard(&secret, anchor.as_deref()).await {
                 token.set_value(None);
-                taken.set(true);
-                said.set(words::token_copied().to_owned());
+                is_revealed.set(true);
+                status.set(t::token_copied().to_owned());
             } else {
-                said.set(words::token_not_copied().to_owned());
+                status.set(t::token_not_copied().to_owned());
             }
         });
     };
     view! {
-        <span node_ref=node class="contents">
-            <Button why_not on_press=move |()| press()>
-                <Icon sign=Sign::Copy />
-                {words::copy_token()}
+        <span node_ref=button class="contents">
+            <Button disabled_reason on_press=move |()| copy()>
+                <Icon name=IconName::Copy />
+                {t::copy_token()}
             </Button>
             <span role="status" class="basis-full text-xs text-muted empty:hidden">
-                {said}
+                {status}
             </span>
         </span>
     }

@@ -1,65 +1,68 @@
-//! How many locks are in which state; a tile is a filter.
+//! The number of locks by state. Each tile is a filter.
 
 use std::collections::BTreeMap;
 
 use leptos::prelude::*;
 
 use crate::domain::{Flag, Verdict};
+use crate::ui::i18n::locks as t;
 use crate::ui::kit::{Link, Tone};
 use crate::ui::live::Live;
-use crate::ui::query::{Only, Query};
-use crate::ui::words::locks as words;
+use crate::ui::locks_query::{LocksQuery, StatusFilter};
 
-const TILES: [(Only, Tone); 14] = [
-    (Only::Everything, Tone::Plain),
-    (Only::Attention, Tone::Alarm),
-    (Only::Verdict(Verdict::Held), Tone::Good),
-    (Only::Flag(Flag::Overdue), Tone::Alarm),
-    (Only::Flag(Flag::AtRisk), Tone::Warn),
-    (Only::Flag(Flag::Split), Tone::Alarm),
-    (Only::Flag(Flag::NoExpiry), Tone::Alarm),
-    (Only::Flag(Flag::Contended), Tone::Plain),
-    (Only::Flag(Flag::Endless), Tone::Warn),
-    (Only::Flag(Flag::RestartHazard), Tone::Warn),
-    (Only::Flag(Flag::Fragment), Tone::Plain),
-    (Only::Verdict(Verdict::Partial), Tone::Warn),
-    (Only::Verdict(Verdict::Unknown), Tone::Unsure),
-    (Only::Possible, Tone::Plain),
+const TILES: [(StatusFilter, Tone); 14] = [
+    (StatusFilter::All, Tone::Plain),
+    (StatusFilter::Attention, Tone::Alarm),
+    (StatusFilter::Verdict(Verdict::Held), Tone::Good),
+    (StatusFilter::Flag(Flag::Overdue), Tone::Alarm),
+    (StatusFilter::Flag(Flag::AtRisk), Tone::Warn),
+    (StatusFilter::Flag(Flag::Split), Tone::Alarm),
+    (StatusFilter::Flag(Flag::NoExpiry), Tone::Alarm),
+    (StatusFilter::Flag(Flag::Contended), Tone::Plain),
+    (StatusFilter::Flag(Flag::Endless), Tone::Warn),
+    (StatusFilter::Flag(Flag::RestartHazard), Tone::Warn),
+    (StatusFilter::Flag(Flag::Fragment), Tone::Plain),
+    (StatusFilter::Verdict(Verdict::Partial), Tone::Warn),
+    (StatusFilter::Verdict(Verdict::Unknown), Tone::Unsure),
+    (StatusFilter::Possible, Tone::Plain),
 ];
 
-/// The counts, each of which filters the table.
+/// The counts as links that filter the table.
 #[component]
 pub fn FilterTiles(
-    /// What is shown now.
-    query: Memo<Query>,
+    /// The current query.
+    query: Memo<LocksQuery>,
 ) -> impl IntoView {
     let live = Live::expect();
     let counts = Memo::new(move |_| {
         live.with_counts(|counts| {
-            let named = |counts: &BTreeMap<String, u32>, name| counts.get(name).copied();
-            let count = |only: Only| match only {
-                Only::Everything => counts.all,
-                Only::Attention => counts.attention,
-                Only::Possible => counts.possible,
-                Only::Verdict(verdict) => named(&counts.verdicts, verdict.slug()).unwrap_or(0),
-                Only::Flag(flag) => named(&counts.flags, flag.slug()).unwrap_or(0),
+            let count_of = |counts: &BTreeMap<String, u32>, name| counts.get(name).copied();
+            let count = |only: StatusFilter| match only {
+                StatusFilter::All => counts.all,
+                StatusFilter::Attention => counts.attention,
+                StatusFilter::Possible => counts.possible,
+                StatusFilter::Verdict(verdict) => {
+                    count_of(&counts.verdicts, verdict.slug()).unwrap_or(0)
+                }
+                StatusFilter::Flag(flag) => count_of(&counts.flags, flag.slug()).unwrap_or(0),
             };
-            // That nobody was noticed who wants a lock does not prove that nobody does.
-            let shown = |only: Only| match (only, count(only)) {
-                (Only::Flag(Flag::Contended), 0) => "–".to_owned(),
+            // No observed contention does not prove that there is none, so a dash is shown instead
+            // of 0.
+            let count_text = |only: StatusFilter| match (only, count(only)) {
+                (StatusFilter::Flag(Flag::Contended), 0) => "–".to_owned(),
                 (_, count) => count.to_string(),
             };
-            TILES.map(|(only, _)| shown(only)).to_vec()
+            TILES.map(|(only, _)| count_text(only)).to_vec()
         })
     });
     view! {
-        <nav aria-label=words::filters() class="-mx-1 flex gap-1.5 overflow-x-auto p-1 sm:flex-wrap sm:overflow-visible">
+        <nav aria-label=t::filters() class="-mx-1 flex gap-1.5 overflow-x-auto p-1 sm:flex-wrap sm:overflow-visible">
             {TILES
                 .iter()
                 .enumerate()
                 .map(|(nth, (filter, tone))| {
                     let count = Signal::derive(move || counts.read()[nth].clone());
-                    view! { <Tile query filter=*filter tone=*tone count /> }
+                    view! { <FilterTile query filter=*filter tone=*tone count /> }
                 })
                 .collect_view()}
         </nav>
@@ -67,24 +70,29 @@ pub fn FilterTiles(
 }
 
 #[component]
-fn Tile(query: Memo<Query>, filter: Only, tone: Tone, count: Signal<String>) -> impl IntoView {
-    let current = Memo::new(move |_| query.with(|query| query.only == filter));
-    // A second press on a filter takes it away again.
+fn FilterTile(
+    query: Memo<LocksQuery>,
+    filter: StatusFilter,
+    tone: Tone,
+    count: Signal<String>,
+) -> impl IntoView {
+    let current = Memo::new(move |_| query.with(|query| query.status == filter));
+    // A click on the active filter removes it.
     let href = Signal::derive(move || {
         let next = if current.get() {
-            Only::Everything
+            StatusFilter::All
         } else {
             filter
         };
-        query.with(|query| query.with_only(next).path())
+        query.with(|query| query.with_status(next).path())
     });
-    // What is seldom so takes no room while it is not.
+    // Rare flags are hidden while their count is 0.
     let is_rare = matches!(
         filter,
-        Only::Flag(Flag::Endless | Flag::RestartHazard | Flag::Fragment)
+        StatusFilter::Flag(Flag::Endless | Flag::RestartHazard | Flag::Fragment)
     );
-    let is_there = Memo::new(move |_| !is_rare || current.get() || *count.read() != "0");
-    // Colour is spent on what needs a person: a count of nothing has none.
+    let is_visible = Memo::new(move |_| !is_rare || current.get() || *count.read() != "0");
+    // Only a count that needs attention is coloured.
     let colour = move || {
         if matches!(count.read().as_str(), "0" | "–") || matches!(tone, Tone::Good | Tone::Plain)
         {
@@ -98,13 +106,13 @@ fn Tile(query: Memo<Query>, filter: Only, tone: Tone, count: Signal<String>) -> 
             <Link
                 href
                 current
-                stays=true
+                no_scroll=true
                 class="flex shrink-0 flex-col rounded-lg border border-line bg-surface px-3 py-1.5 leading-tight hover:border-line-strong aria-[current]:border-accent aria-[current]:bg-accent-soft sm:min-w-20"
             >
                 <span class=move || format!("text-lg font-semibold {}", colour())>{move || count.get()}</span>
-                <span class="text-xs text-muted">{words::only(filter)}</span>
+                <span class="text-xs text-muted">{t::status_filter(filter)}</span>
             </Link>
         }
     };
-    move || is_there.get().then(tile)
+    move || is_visible.get().then(tile)
 }

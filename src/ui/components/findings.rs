@@ -1,115 +1,118 @@
-//! What the doctor says of a group: findings with what they are concluded from, why they matter, and what helps.
+//! The doctor's findings about a group, with evidence, impact and fix.
 
 use leptos::prelude::*;
 
-use crate::domain::{Checkup, Finding, Severity, Unchecked};
+use crate::domain::{DiagnosisView, FindingView, Severity, SkippedCheckView};
 use crate::ui::format;
+use crate::ui::i18n::{findings as t, punctuation};
 use crate::ui::kit::card::CARD;
 use crate::ui::kit::{Badge, CopyButton, Tone};
-use crate::ui::words::{findings as words, punctuation};
 
-/// What the doctor says of one group, kept up to date; grouped by how much it matters.
+/// The findings of one group by severity. Updated live.
 #[component]
 pub fn Findings(
-    /// The group.
+    /// The name of the group.
     name: String,
-    /// What was told last, without the moment: a finding that is open stays open while it says the same.
-    checkup: Memo<Option<Checkup>>,
+    /// The last report without its time: an expanded finding stays expanded while it does not
+    /// change.
+    diagnosis: Memo<Option<DiagnosisView>>,
 ) -> impl IntoView {
     let summary = move || {
-        let checkup = checkup.read();
-        let checkup = checkup.as_ref()?;
-        let worst = checkup.findings.first();
+        let diagnosis = diagnosis.read();
+        let diagnosis = diagnosis.as_ref()?;
+        let worst = diagnosis.findings.first();
         let tone = worst.map_or(Tone::Good, |finding| severity_tone(finding.severity));
-        let words = words::summary(checkup);
-        Some(view! { <span class=format!("font-medium {}", tone.text())>{words}</span> })
+        let text = t::summary(diagnosis);
+        Some(view! { <span class=format!("font-medium {}", tone.text())>{text}</span> })
     };
-    let unchecked = Memo::new(move |_| checkup.get().map(|checkup| checkup.unchecked));
+    let unchecked = Memo::new(move |_| diagnosis.get().map(|diagnosis| diagnosis.unchecked));
     let not_checked = move || {
         let unchecked = unchecked.get().filter(|unchecked| !unchecked.is_empty());
-        unchecked.map(|unchecked| view! { <NotChecked unchecked /> })
+        unchecked.map(|unchecked| view! { <UncheckedNodes unchecked /> })
     };
-    // What is only good to know is folded away on a phone, all of it at once.
-    let noted = Memo::new(move |_| {
-        checkup.with(|checkup| {
-            checkup
+    // On phones, notes are folded into one section.
+    let note_count = Memo::new(move |_| {
+        diagnosis.with(|diagnosis| {
+            diagnosis
                 .as_ref()
-                .map_or(0, |checkup| checkup.count(Severity::Note))
+                .map_or(0, |diagnosis| diagnosis.count(Severity::Note))
         })
     });
-    let has_notes = Memo::new(move |_| noted.get() > 0);
+    let has_notes = Memo::new(move |_| note_count.get() > 0);
     let notes = move || {
         has_notes.get().then(|| {
             view! {
                 <details class="fold gap-2">
-                    <summary class="text-muted">{move || words::notes(noted.get())}</summary>
-                    <Kind severity=Severity::Note checkup />
+                    <summary class="text-muted">{move || t::notes(note_count.get())}</summary>
+                    <FindingsOfSeverity severity=Severity::Note diagnosis />
                 </details>
             }
         })
     };
     view! {
-        <div class="flex flex-col gap-2" role="group" aria-label=words::of_group(&name)>
+        <div class="flex flex-col gap-2" role="group" aria-label=t::group_findings(&name)>
             <h3 class="flex flex-wrap items-baseline gap-x-3">
-                <span class="font-semibold">{words::doctor()}</span>
+                <span class="font-semibold">{t::doctor()}</span>
                 {summary}
             </h3>
-            <Kind severity=Severity::Error checkup />
-            <Kind severity=Severity::Warning checkup />
+            <FindingsOfSeverity severity=Severity::Error diagnosis />
+            <FindingsOfSeverity severity=Severity::Warning diagnosis />
             {notes}
             {not_checked}
         </div>
     }
 }
 
-/// The findings that matter so much.
+/// The findings of one severity.
 #[component]
-fn Kind(severity: Severity, checkup: Memo<Option<Checkup>>) -> impl IntoView {
-    let of_it = move || {
-        let checkup = checkup.get();
-        let findings = checkup.into_iter().flat_map(|checkup| checkup.findings);
+fn FindingsOfSeverity(severity: Severity, diagnosis: Memo<Option<DiagnosisView>>) -> impl IntoView {
+    let findings = move || {
+        let diagnosis = diagnosis.get();
+        let findings = diagnosis
+            .into_iter()
+            .flat_map(|diagnosis| diagnosis.findings);
         findings
             .filter(|finding| finding.severity == severity)
             .collect::<Vec<_>>()
     };
     view! {
-        // By all that they say: one that says the same as before stays open if it was.
-        <For each=of_it key=Clone::clone let:finding>
-            <One finding />
+        // Keyed by the whole finding, so that an unchanged one stays expanded.
+        <For each=findings key=Clone::clone let:finding>
+            <FindingCard finding />
         </For>
     }
 }
 
 #[component]
-fn One(finding: Finding) -> impl IntoView {
+fn FindingCard(finding: FindingView) -> impl IntoView {
     let severity = finding.severity;
     let is_open = severity == Severity::Error;
     let commands = (!finding.commands.is_empty()).then(|| {
         let commands = finding.commands.join("\n");
-        view! { <Commands commands /> }
+        view! { <FixCommands commands /> }
     });
     let evidence = finding
         .evidence
         .iter()
-        .map(|one| view! { <li>{format::visible(one)}</li> })
+        .map(|item| view! { <li>{format::escape_invisible(item)}</li> })
         .collect_view();
     view! {
         <details class=CARD open=is_open>
             <summary class="px-4 py-2.5">
-                <Badge tone=severity_tone(severity)>{words::severity(severity)}</Badge>
+                <Badge tone=severity_tone(severity)>{t::severity(severity)}</Badge>
                 " "
-                <span class="font-medium wrap-anywhere">{format::visible(&finding.what)}</span>
+                <span class="font-medium wrap-anywhere">{format::escape_invisible(&finding.summary)}</span>
                 " "
                 <code class="text-xs text-muted">{finding.code}</code>
             </summary>
             <div class="flex flex-col items-start gap-3 border-t border-line px-4 py-3 wrap-anywhere">
-                <ul class="flex flex-col gap-1 font-mono text-xs" aria-label=words::evidence()>{evidence}</ul>
+                <ul class="flex flex-col gap-1 font-mono text-xs" aria-label=t::evidence()>{evidence}</ul>
                 <p>
-                    <span class="font-medium">{words::why()}</span>
-                    {finding.why}
+                    <span class="font-medium">{t::impact()}</span>
+                    {finding.impact}
                 </p>
                 <p>
-                    <span class="font-medium">{words::what_helps()}</span>
+                    <span class="font-medium">{t::fix()}</span>
                     {finding.fix}
                 </p>
                 {commands}
@@ -119,26 +122,26 @@ fn One(finding: Finding) -> impl IntoView {
 }
 
 #[component]
-fn Commands(commands: String) -> impl IntoView {
+fn FixCommands(commands: String) -> impl IntoView {
     view! {
         <pre class="w-full rounded-md bg-sunken p-3 font-mono text-xs whitespace-pre-wrap wrap-anywhere">{commands.clone()}</pre>
-        <CopyButton text=commands label=words::copy_fix() />
+        <CopyButton text=commands label=t::copy_fix() />
     }
 }
 
 #[component]
-fn NotChecked(unchecked: Vec<Unchecked>) -> impl IntoView {
-    let line = |one: Unchecked| {
-        let what = one.what + punctuation::full_stop() + &one.why;
-        let told = punctuation::sentence(&punctuation::told(&one.node, &what));
-        view! { <li>{format::visible(&told)}</li> }
+fn UncheckedNodes(unchecked: Vec<SkippedCheckView>) -> impl IntoView {
+    let line = |item: SkippedCheckView| {
+        let description = item.check + punctuation::full_stop() + &item.reason;
+        let text = punctuation::sentence(&punctuation::labelled(&item.node, &description));
+        view! { <li>{format::escape_invisible(&text)}</li> }
     };
     view! {
         <details class=CARD>
             <summary class="px-4 py-2.5">
-                <Badge tone=Tone::Unsure>{words::not_checked()}</Badge>
+                <Badge tone=Tone::Unsure>{t::not_checked()}</Badge>
                 " "
-                <span>{words::not_told()}</span>
+                <span>{t::unchecked_items()}</span>
             </summary>
             <ul class="flex flex-col gap-1 border-t border-line px-4 py-3 wrap-anywhere">
                 {unchecked.into_iter().map(line).collect_view()}
@@ -147,7 +150,7 @@ fn NotChecked(unchecked: Vec<Unchecked>) -> impl IntoView {
     }
 }
 
-/// What the colour of a finding means.
+/// The colour of a severity.
 pub fn severity_tone(severity: Severity) -> Tone {
     match severity {
         Severity::Error => Tone::Alarm,

@@ -1,36 +1,42 @@
-//! A node's last hour as a strip of minutes, and the same as a table. Height tells states apart; colour repeats it.
+//! A node's last hour as a strip of minutes, and as a table. The height shows the state, and the
+//! colour repeats it.
 
 use leptos::prelude::*;
 
-use super::node_strip::state_tone;
+use super::group_strips::state_tone;
 use crate::domain::NodeState;
-use crate::domain::node_past::{Hour, MINUTES, Minute, Stretch};
+use crate::domain::node_history::{HealthInterval, HealthMinute, HealthTimeline, MINUTES};
 use crate::ui::format;
+use crate::ui::i18n::{nodes as t, punctuation, terms};
 use crate::ui::kit::{Table, Tone};
-use crate::ui::words::{nodes as words, punctuation, verdicts};
 
-/// The width of a minute, and of the bar in it.
-const STEP: usize = 5;
-const BAR: usize = 4;
-/// The height of the strip.
+/// The width of a minute and of its bar, in SVG units.
+const MINUTE_WIDTH: usize = 5;
+const BAR_WIDTH: usize = 4;
+/// The height of the strip, in SVG units.
 const HEIGHT: usize = 24;
 
 /// The last hour of a node.
 #[component]
 pub fn HealthStrip(
-    /// Its minutes.
-    hour: Hour,
+    /// The node's state per minute.
+    timeline: HealthTimeline,
 ) -> impl IntoView {
-    let minutes = hour.minutes();
-    let label = sentence(&minutes);
-    let bars = minutes.iter().enumerate().map(bar).collect_view();
-    let rows = hour.stretches().iter().rev().map(row).collect_view();
+    let minutes = timeline.minutes();
+    let label = summary(&minutes);
+    let bars = minutes.iter().enumerate().map(minute_bar).collect_view();
+    let rows = timeline
+        .intervals()
+        .iter()
+        .rev()
+        .map(interval_row)
+        .collect_view();
     view! {
         <figure class="flex flex-col gap-1">
-            <figcaption class="text-xs text-muted">{words::last_hour()}</figcaption>
+            <figcaption class="text-xs text-muted">{t::last_hour()}</figcaption>
             <svg
                 class="h-6 w-full"
-                viewBox=format!("0 0 {} {HEIGHT}", STEP * MINUTES)
+                viewBox=format!("0 0 {} {HEIGHT}", MINUTE_WIDTH * MINUTES)
                 preserveAspectRatio="none"
                 role="img"
                 aria-label=label
@@ -38,9 +44,9 @@ pub fn HealthStrip(
                 {bars}
             </svg>
             <details class="text-xs">
-                <summary class="text-muted">{words::as_a_table()}</summary>
+                <summary class="text-muted">{t::as_a_table()}</summary>
                 <Table
-                    titles=vec![words::hour_from(), words::hour_minutes(), words::hour_state(), words::hour_slowest()]
+                    titles=vec![t::hour_from(), t::hour_minutes(), t::hour_state(), t::hour_slowest()]
                     title_class="pe-3 text-start font-medium text-muted"
                     class="mt-1 w-full"
                 >
@@ -51,58 +57,61 @@ pub fn HealthStrip(
     }
 }
 
-/// A full bar while it is up, half of one where it was away for a part, a low one while it was away, a dash where nobody knows.
-fn bar((n, minute): (usize, &Minute)) -> impl IntoView + use<> {
-    let (tone, height) = match (minute.worst, minute.answered) {
+/// A full bar for a minute in which the node was up, half a bar if it was unreachable for a part, a
+/// low bar if it was unreachable, a dash if its state is unknown.
+fn minute_bar((index, minute): (usize, &HealthMinute)) -> impl IntoView + use<> {
+    let (tone, height) = match (minute.worst, minute.replied) {
         (None, _) => (Tone::Plain, 2),
         (Some(NodeState::Up), _) => (Tone::Good, HEIGHT - 4),
         (Some(state), true) => (state_tone(state), HEIGHT / 2),
         (Some(state), false) => (state_tone(state), 6),
     };
-    let x = (n * STEP).to_string();
+    let x = (index * MINUTE_WIDTH).to_string();
     let y = (HEIGHT - height).to_string();
-    view! { <rect class=tone.text() fill="currentColor" x=x y=y width=BAR.to_string() height=height.to_string()></rect> }
+    view! { <rect class=tone.text() fill="currentColor" x=x y=y width=BAR_WIDTH.to_string() height=height.to_string()></rect> }
 }
 
-fn row(stretch: &Stretch) -> impl IntoView + use<> {
-    let state = match (stretch.worst, stretch.answered) {
-        (None, _) => words::not_looked_at().to_owned(),
-        (Some(NodeState::Up), _) => verdicts::up().to_owned(),
-        (Some(state), true) => words::partly(verdicts::node_state(state)),
-        (Some(state), false) => verdicts::node_state(state).to_owned(),
+fn interval_row(interval: &HealthInterval) -> impl IntoView + use<> {
+    let state = match (interval.worst, interval.replied) {
+        (None, _) => t::no_data().to_owned(),
+        (Some(NodeState::Up), _) => terms::up().to_owned(),
+        (Some(state), true) => t::partly(terms::node_state(state)),
+        (Some(state), false) => terms::node_state(state).to_owned(),
     };
-    let slowest = stretch.slowest_us.map(latency);
+    let slowest = interval.slowest_us.map(latency);
     view! {
         <tr>
-            <td class="pe-3">{format::time_of_day(stretch.at)[..5].to_owned()}</td>
-            <td class="pe-3">{stretch.minutes}</td>
+            <td class="pe-3">{format::time_of_day(interval.at)[..5].to_owned()}</td>
+            <td class="pe-3">{interval.minute_count}</td>
             <td class="pe-3">{state}</td>
             <td>{slowest.unwrap_or_else(|| "–".to_owned())}</td>
         </tr>
     }
 }
 
-/// The whole strip in a sentence.
-fn sentence(minutes: &[Minute]) -> String {
-    let many = |which: &dyn Fn(&Minute) -> bool| minutes.iter().filter(|one| which(one)).count();
-    let up = many(&|one| one.worst == Some(NodeState::Up));
-    let partly = many(&|one| one.answered && one.worst != Some(NodeState::Up));
-    let away = many(&|one| !one.answered && one.worst.is_some());
-    let unknown = many(&|one| one.worst.is_none());
-    let told = [
-        (up, words::hour_up as fn(usize) -> String),
-        (partly, words::hour_partly),
-        (away, words::hour_away),
-        (unknown, words::hour_unknown),
+/// The strip as a sentence, for screen readers.
+fn summary(minutes: &[HealthMinute]) -> String {
+    let count = |which: &dyn Fn(&HealthMinute) -> bool| {
+        minutes.iter().filter(|minute| which(minute)).count()
+    };
+    let up = count(&|minute| minute.worst == Some(NodeState::Up));
+    let partly = count(&|minute| minute.replied && minute.worst != Some(NodeState::Up));
+    let unreachable = count(&|minute| !minute.replied && minute.worst.is_some());
+    let unknown = count(&|minute| minute.worst.is_none());
+    let parts = [
+        (up, t::hour_up as fn(usize) -> String),
+        (partly, t::hour_partly),
+        (unreachable, t::hour_down),
+        (unknown, t::hour_unknown),
     ];
-    let told = told
+    let parts = parts
         .into_iter()
-        .filter(|(n, _)| *n > 0)
-        .map(|(n, say)| say(n));
-    let slowest = minutes.iter().filter_map(|one| one.slowest_us).max();
-    let slowest = slowest.map(|us| words::slowest(latency(us)));
-    let told: Vec<String> = told.chain(slowest).collect();
-    punctuation::told(words::last_hour(), &told.join(punctuation::comma()))
+        .filter(|(index, _)| *index > 0)
+        .map(|(index, message)| message(index));
+    let slowest = minutes.iter().filter_map(|minute| minute.slowest_us).max();
+    let slowest = slowest.map(|us| t::slowest(latency(us)));
+    let parts: Vec<String> = parts.chain(slowest).collect();
+    punctuation::labelled(t::last_hour(), &parts.join(punctuation::comma()))
 }
 
 fn latency(us: u32) -> String {

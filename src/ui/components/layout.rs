@@ -1,41 +1,41 @@
-//! What stands around every page: name, navigation, whether it is live, settings, who is here.
+//! The layout of every page: name, navigation, live indicator, settings and account.
 
 use leptos::prelude::*;
 use leptos_router::components::A;
 use leptos_router::hooks::use_location;
 
-use super::account::{Account, Openness, OpennessBelow};
-use super::attention::Attention;
+use super::account::{AccountMenu, NoAuthFooterNotice, NoAuthNotice};
+use super::attention::AttentionIndicator;
 use super::banners::Banners;
-use super::config_trouble::ConfigTrouble;
-use super::keys_dialog::KeysDialog;
+use super::config_warnings::ConfigWarnings;
 use super::live_indicator::LiveIndicator;
 use super::palette::Palette;
 use super::settings::Settings;
-use crate::ui::kit::{Icon, Sign};
+use super::shortcuts_dialog::ShortcutsDialog;
+use crate::ui::i18n::{palette, shell};
+use crate::ui::kit::{Icon, IconName};
 use crate::ui::lazy::SlowPageNote;
 use crate::ui::paths;
 use crate::ui::shortcuts::Shortcuts;
-use crate::ui::words::{frame, palette};
 
-/// The frame of every page.
+/// The layout of every page.
 #[component]
 pub fn Layout(
-    /// The page.
+    /// The content of the page.
     children: Children,
 ) -> impl IntoView {
     let location = use_location();
     let is_sign_in = Memo::new(move |_| location.pathname.with(|path| path == paths::SIGN_IN));
     Shortcuts::expect().listen();
     view! {
-        <Attention />
-        // `external`: the router would scroll there and leave the focus behind.
+        <AttentionIndicator />
+        // `external`: the router would scroll without moving the focus.
         <a
             href="#main"
             rel="external"
             class="sr-only z-20 rounded-md bg-accent px-3 py-2 font-medium text-on-accent focus:not-sr-only focus:absolute focus:start-2 focus:top-2"
         >
-            {frame::skip()}
+            {shell::skip()}
         </a>
         <div class="page-frame">
             <header class="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 py-2.5 md:px-6">
@@ -48,26 +48,26 @@ pub fn Layout(
                     {move || (!is_sign_in.get()).then(|| view! { <LiveIndicator /> })}
                     <PaletteButton is_sign_in />
                     <Settings />
-                    <Account />
+                    <AccountMenu />
                 </div>
             </header>
             <main id="main" tabindex="-1" class="grow px-4 pb-10 pt-2 outline-none md:px-6">
                 <noscript>
-                    <p class="mb-4 text-muted">{frame::no_script()}</p>
+                    <p class="mb-4 text-muted">{shell::javascript_disabled()}</p>
                 </noscript>
-                <Broken />
-                <Openness />
-                <ConfigTrouble />
+                <FatalErrorBanner />
+                <NoAuthNotice />
+                <ConfigWarnings />
                 <Banners />
                 <SlowPageNote />
                 {children()}
             </main>
             <footer class="flex flex-wrap gap-x-4 gap-y-1 border-t border-line px-4 py-4 text-xs text-muted md:px-6">
                 <span>{concat!("Lockkeeper ", env!("CARGO_PKG_VERSION"))}</span>
-                <span>{frame::as_last_seen()}</span>
-                <OpennessBelow />
+                <span>{shell::data_source_note()}</span>
+                <NoAuthFooterNotice />
                 <a href=paths::HELP rel="external" class="underline underline-offset-2 hover:text-ink">
-                    {frame::help()}
+                    {shell::help()}
                 </a>
                 <a href=paths::API_DOCS rel="external" class="underline underline-offset-2 hover:text-ink">
                     "API"
@@ -75,36 +75,36 @@ pub fn Layout(
             </footer>
         </div>
         <Palette />
-        <KeysDialog />
+        <ShortcutsDialog />
     }
 }
 
-/// The pages. On a phone they stand at the lower edge, where thumbs are.
+/// The navigation. On phones it is at the lower edge of the screen.
 #[component]
 fn Navigation(is_sign_in: Memo<bool>) -> impl IntoView {
-    let tab = |path: &'static str, words: &'static str| {
+    let tab = |path: &'static str, label: &'static str| {
         view! {
             <A href=path exact=path == paths::LOCKS>
-                {words}
+                {label}
             </A>
         }
     };
     view! {
-        <nav aria-label=frame::pages() class="page-nav" hidden=move || is_sign_in.get()>
-            {tab(paths::LOCKS, frame::locks())}
-            {tab(paths::OWNERS, frame::owners())}
-            {tab(paths::NODES, frame::nodes())}
-            {tab(paths::WAITS, frame::waits())}
-            {tab(paths::MINE, frame::mine())}
-            {tab(paths::AUDIT, frame::audit())}
+        <nav aria-label=shell::pages() class="page-nav" hidden=move || is_sign_in.get()>
+            {tab(paths::LOCKS, shell::locks())}
+            {tab(paths::OWNERS, shell::owners())}
+            {tab(paths::NODES, shell::nodes())}
+            {tab(paths::WAITS, shell::waits())}
+            {tab(paths::MINE, shell::mine())}
+            {tab(paths::AUDIT, shell::audit())}
         </nav>
     }
 }
 
-/// Opens the palette, for whoever has no keyboard or does not know the key.
+/// Opens the command palette by click or touch.
 #[component]
 fn PaletteButton(is_sign_in: Memo<bool>) -> impl IntoView {
-    let open = Shortcuts::expect().palette;
+    let open = Shortcuts::expect().palette_open;
     view! {
         <button
             type="button"
@@ -114,7 +114,7 @@ fn PaletteButton(is_sign_in: Memo<bool>) -> impl IntoView {
             hidden=move || is_sign_in.get()
             on:click=move |_| open.set(true)
         >
-            <Icon sign=Sign::Search />
+            <Icon name=IconName::Search />
             <span class="sr-only lg:not-sr-only">{palette::find()}</span>
             <kbd class="key max-lg:hidden" aria-hidden="true">
                 "Ctrl K"
@@ -123,17 +123,18 @@ fn PaletteButton(is_sign_in: Memo<bool>) -> impl IntoView {
     }
 }
 
-/// Shown by `public/theme.js` and by what catches a panic, when the page's program could not start or has ended.
+/// Hidden until `public/theme.js` or the panic hook shows it, because the WASM module failed to
+/// start or panicked.
 #[component]
-fn Broken() -> impl IntoView {
+fn FatalErrorBanner() -> impl IntoView {
     view! {
         <div id="broken" role="alert" class="mb-4 rounded-lg bg-alarm-soft px-3.5 py-2.5 text-alarm" hidden=true>
-            <p class="font-semibold">{frame::broken()}</p>
+            <p class="font-semibold">{shell::page_crashed()}</p>
             <p>
-                {frame::broken_advice()}
-                // An empty address is this very page.
+                {shell::page_crashed_advice()}
+                // An empty link is the current page.
                 <a href="" rel="external" class="font-medium underline underline-offset-2">
-                    {frame::load_again()}
+                    {shell::reload()}
                 </a>
             </p>
         </div>

@@ -1,78 +1,80 @@
-//! The lease of a lock over time: it runs down, every renewal lifts it, and where it would end if no other came.
+//! A chart of a lock's remaining lease over time: it falls, rises with every renewal, and is
+//! projected to its expiry.
 
 use leptos::prelude::*;
 
-use super::chart_marks::time;
-use super::lease_bar::Run;
-use crate::domain::saw_tooth::{Stretch, saw_tooth, up_to_now};
-use crate::domain::{Beat, History, LockId, Timestamp, Verdict};
+use super::chart_format::utc_time;
+use super::lease_bar::LeaseProgress;
+use crate::domain::lease_timeline::{LeaseSegment, lease_segments, with_current_lease};
+use crate::domain::{History, LockId, RenewalEvent, Timestamp, Verdict};
 use crate::ui::format;
+use crate::ui::i18n::lock as t;
 use crate::ui::kit::Tone;
-use crate::ui::kit::chart::{Level, LineChart, Reach, Stroke};
+use crate::ui::kit::chart::{Level, LineChart, Scale, Stroke};
 use crate::ui::live::Live;
-use crate::ui::words::lock as words;
 
-/// No more of the past is drawn.
-const LONGEST_MS: i64 = 15 * 60_000;
-/// So many renewals are kept while the page is open.
-const MOST: usize = 100;
+/// The length of the displayed past.
+const MAX_PAST_MS: i64 = 15 * 60_000;
+/// The number of renewals kept while the page is open.
+const MAX_RENEWALS: usize = 100;
 
-/// The picture; nothing where no lease was seen that could run down.
+/// The chart. Empty if no lease with an expiry was observed.
 #[component]
 pub fn LeaseChart(
-    /// Which lock.
+    /// The lock to chart.
     id: LockId,
-    /// What was seen before the page was opened.
+    /// The recorded history.
     history: History,
-    /// Whether several nodes hold it, of which a quorum is lost when it ends; else the key expires.
-    several: bool,
+    /// Whether the group has several nodes: then the end of the lease is the loss of the quorum,
+    /// not the expiry of one key.
+    has_several_nodes: bool,
 ) -> impl IntoView {
     let live = Live::expect();
-    // Nobody loses a quorum that nobody has.
+    // Without a quorum now, none can be lost.
     let is_quorum = {
         let id = id.clone();
         Memo::new(move |_| {
-            several
+            has_several_nodes
                 && live
                     .lock(&id)
                     .is_none_or(|lock| lock.verdict == Verdict::Held)
         })
     };
-    let line = LeaseLine::follow(live, id, history);
-    let is_there = Memo::new(move |_| line.beats.with(|beats| !beats.is_empty()));
+    let series = LeaseSeries::new(live, id, history);
+    let has_renewals = Memo::new(move |_| series.renewals.with(|renewals| !renewals.is_empty()));
     let levels = Signal::derive(move || {
-        let (_, up) = line.reach.get();
+        let (_, lease_range) = series.ranges.get();
         let end = match is_quorum.get() {
-            true => words::quorum_lost_here(),
-            false => words::expires_here(),
+            true => t::quorum_lost_here(),
+            false => t::expires_here(),
         };
         vec![
             level(0, end, Tone::Alarm),
-            level(up.until / 5, words::a_fifth(), Tone::Warn),
+            level(lease_range.until / 5, t::at_risk_threshold(), Tone::Warn),
         ]
     });
-    let ends = Signal::derive(move || {
-        let (right, _) = line.reach.get();
-        let utc = |ms| time(Timestamp::from_millis(ms));
-        (utc(right.from), utc(right.until))
+    let end_labels = Signal::derive(move || {
+        let (time_range, _) = series.ranges.get();
+        let utc = |ms| utc_time(Timestamp::from_millis(ms));
+        (utc(time_range.from), utc(time_range.until))
     });
-    let shown = move || {
-        is_there.get().then(|| {
+    let content = move || {
+        has_renewals.get().then(|| {
             let table = (
-                words::as_table().to_owned(),
-                vec![words::time(), words::lease_then()],
-                Signal::derive(move || line.rows()),
+                t::as_table().to_owned(),
+                vec![t::time(), t::new_lease()],
+                Signal::derive(move || series.rows()),
             );
             view! {
                 <div class="mb-4">
-                    <h3 class="mb-1 font-medium">{words::lease_over_time()}</h3>
+                    <h3 class="mb-1 font-medium">{t::lease_over_time()}</h3>
                     <LineChart
                         id="lease-chart"
-                        title=words::lease_over_time()
-                        summary=Signal::derive(move || line.summary())
-                        ends
-                        reach=line.reach
-                        strokes=Signal::derive(move || line.strokes())
+                        title=t::lease_over_time()
+                        summary=Signal::derive(move || series.summary())
+                        ends=end_labels
+                        reach=series.ranges
+                        strokes=Signal::derive(move || series.strokes())
                         levels
                         present=Signal::derive(move || live.now.get().millis())
                         table
@@ -81,127 +83,144 @@ pub fn LeaseChart(
             }
         })
     };
-    view! { {shown} }
+    view! { {content} }
 }
 
-/// How the lease ran down and was lifted, followed as it goes on. A handle: copy it freely.
+/// The data of the chart, updated live. A copyable handle.
 #[derive(Clone, Copy)]
-struct LeaseLine {
+struct LeaseSeries {
     live: Live,
-    /// The renewals that were seen.
-    beats: Memo<Vec<Beat>>,
-    /// The lease between them.
-    stretches: Memo<Vec<Stretch>>,
-    /// What the picture shows of time, and of what is left.
-    reach: Memo<(Reach, Reach)>,
+    /// The observed renewals.
+    renewals: Memo<Vec<RenewalEvent>>,
+    /// The segments between renewals.
+    segments: Memo<Vec<LeaseSegment>>,
+    /// The ranges of the axes: time and remaining lease.
+    ranges: Memo<(Scale, Scale)>,
 }
 
-impl LeaseLine {
-    /// Follows the lock from where its history ends.
-    fn follow(live: Live, id: LockId, history: History) -> Self {
-        let ends: Vec<Timestamp> = history.holds.iter().filter_map(|hold| hold.until).collect();
-        let first = history.beats;
-        // What is on the board goes on where the answer ends.
-        let beats = Memo::new(move |before: Option<&Vec<Beat>>| {
-            let known = before.unwrap_or(&first);
+impl LeaseSeries {
+    /// Continues the recorded history with live changes.
+    fn new(live: Live, id: LockId, history: History) -> Self {
+        let hold_ends: Vec<Timestamp> = history
+            .holds
+            .iter()
+            .filter_map(|hold| hold.ended_at)
+            .collect();
+        let initial = history.renewals;
+        // The index continues where the recorded history ends.
+        let renewals = Memo::new(move |before: Option<&Vec<RenewalEvent>>| {
+            let previous = before.unwrap_or(&initial);
             let lock = live.lock(&id);
-            let run = lock.as_ref().map(Run::of);
-            let now = run.and_then(|run| Some((run.began, run.lease.expires_at()?)));
-            let mut beats = match now {
-                Some((began, expires_at)) => up_to_now(known, began, expires_at),
-                None => known.clone(),
+            let progress = lock.as_ref().map(LeaseProgress::of);
+            let now = progress
+                .and_then(|progress| Some((progress.started_at, progress.lease.expires_at()?)));
+            let mut renewals = match now {
+                Some((started_at, expires_at)) => {
+                    with_current_lease(previous, started_at, expires_at)
+                }
+                None => previous.clone(),
             };
-            beats.drain(..beats.len().saturating_sub(MOST));
-            beats
+            renewals.drain(..renewals.len().saturating_sub(MAX_RENEWALS));
+            renewals
         });
-        let stretches =
-            Memo::new(move |_| beats.with(|beats| saw_tooth(beats, &ends, live.now.get())));
-        let reach = Memo::new(move |_| {
-            stretches.with(|stretches| reach(stretches, live.now.get().millis()))
+        let segments = Memo::new(move |_| {
+            renewals.with(|renewals| lease_segments(renewals, &hold_ends, live.now.get()))
+        });
+        let ranges = Memo::new(move |_| {
+            segments.with(|segments| axis_ranges(segments, live.now.get().millis()))
         });
         Self {
             live,
-            beats,
-            stretches,
-            reach,
+            renewals,
+            segments,
+            ranges,
         }
     }
 
     fn strokes(self) -> Vec<Stroke> {
-        let (right, _) = self.reach.get();
-        self.stretches
-            .with(|stretches| drawn(stretches, right, self.live.now.get()))
+        let (time_range, _) = self.ranges.get();
+        self.segments
+            .with(|segments| strokes(segments, time_range, self.live.now.get()))
     }
 
-    /// How often it was lifted, and how much of it is left.
+    /// The number of renewals and the remaining lease, as a sentence.
     fn summary(self) -> String {
         let now = self.live.now.get();
-        let (lifts, left) = self.stretches.with(|all| {
-            let lifts = all.iter().filter(|one| one.is_lifted).count();
+        let (renewal_count, left) = self.segments.with(|all| {
+            let renewal_count = all
+                .iter()
+                .filter(|segment| segment.ends_with_renewal)
+                .count();
             (
-                lifts,
-                all.last().map(|one| one.expires_at.millis_since(now)),
+                renewal_count,
+                all.last()
+                    .map(|segment| segment.expires_at.millis_since(now)),
             )
         });
         let left = match left.and_then(|ms| u64::try_from(ms).ok()) {
-            Some(ms) if ms > 0 => words::lease_left(&format::countdown(ms)),
-            Some(_) | None => words::lease_ended().to_owned(),
+            Some(ms) if ms > 0 => t::lease_left(&format::countdown(ms)),
+            Some(_) | None => t::lease_ended().to_owned(),
         };
-        let seen = words::renewals_seen(&format::counted(lifts, "renewal"));
-        words::lease_chart(&seen, &left)
+        let renewals_text = t::renewals_seen(&format::renewal_count(renewal_count));
+        t::lease_chart(&renewals_text, &left)
     }
 
-    /// The same as a table, the latest renewal first.
+    /// The renewals as table rows, the latest first.
     fn rows(self) -> Vec<Vec<String>> {
-        let row = |beat: &Beat| {
-            let left = beat.expires_at.millis_since(beat.at);
+        let row = |renewal: &RenewalEvent| {
+            let left = renewal.expires_at.millis_since(renewal.at);
             vec![
-                time(beat.at),
+                utc_time(renewal.at),
                 format::span(u64::try_from(left).unwrap_or(0)),
             ]
         };
-        self.beats
-            .with(|beats| beats.iter().rev().map(row).collect())
+        self.renewals
+            .with(|renewals| renewals.iter().rev().map(row).collect())
     }
 }
 
-/// What of time, and of what is left of the lease, has to be on the picture.
-fn reach(stretches: &[Stretch], now: i64) -> (Reach, Reach) {
-    let first = stretches.first().map_or(now, |one| one.from.millis());
-    let end = stretches.last().map_or(now, |one| one.expires_at.millis());
-    let highest = stretches
+/// Computes the ranges of the axes: time and remaining lease.
+fn axis_ranges(segments: &[LeaseSegment], now: i64) -> (Scale, Scale) {
+    let first = segments
+        .first()
+        .map_or(now, |segment| segment.from.millis());
+    let end = segments
+        .last()
+        .map_or(now, |segment| segment.expires_at.millis());
+    let highest = segments
         .iter()
-        .map(|one| one.expires_at.millis_since(one.from));
-    let right = Reach {
-        from: first.max(now - LONGEST_MS),
-        until: end.clamp(now, now + LONGEST_MS),
+        .map(|segment| segment.expires_at.millis_since(segment.from));
+    let time_range = Scale {
+        from: first.max(now - MAX_PAST_MS),
+        until: end.clamp(now, now + MAX_PAST_MS),
     };
-    let up = Reach {
+    let lease_range = Scale {
         from: 0,
         until: highest.max().unwrap_or(1).max(1),
     };
-    (right, up)
+    (time_range, lease_range)
 }
 
 fn level(at: i64, words: &str, tone: Tone) -> Level {
     Level {
         at,
-        words: words.to_owned(),
+        label: words.to_owned(),
         tone,
     }
 }
 
-/// The strokes that are on the picture: each stretch runs down, a renewal lifts it to the next, and the last goes on as expected.
-fn drawn(stretches: &[Stretch], right: Reach, now: Timestamp) -> Vec<Stroke> {
+/// Computes the lines of the chart: every segment falls, a renewal lifts it to the next, and the
+/// last is projected to its expiry.
+fn strokes(segments: &[LeaseSegment], time_range: Scale, now: Timestamp) -> Vec<Stroke> {
     let mut strokes = Vec::new();
-    for (nth, stretch) in stretches.iter().enumerate() {
-        let ends = stretch.expires_at.millis();
-        let left = |at: i64| (at, ends - at);
+    for (nth, segment) in segments.iter().enumerate() {
+        let expiry = segment.expires_at.millis();
+        let left = |at: i64| (at, expiry - at);
         let (from, until) = (
-            stretch.from.millis().max(right.from),
-            stretch.until.millis(),
+            segment.from.millis().max(time_range.from),
+            segment.until.millis(),
         );
-        if until < right.from {
+        if until < time_range.from {
             continue;
         }
         let mut draw = |from, to, is_expected| {
@@ -212,11 +231,11 @@ fn drawn(stretches: &[Stretch], right: Reach, now: Timestamp) -> Vec<Stroke> {
             });
         };
         draw(left(from), left(until), false);
-        if let Some(next) = stretches.get(nth + 1).filter(|_| stretch.is_lifted) {
+        if let Some(next) = segments.get(nth + 1).filter(|_| segment.ends_with_renewal) {
             let (at, height) = (next.from.millis(), next.expires_at.millis_since(next.from));
             draw(left(until), (at, height), false);
-        } else if nth + 1 == stretches.len() && stretch.until == now {
-            let end = ends.min(right.until);
+        } else if nth + 1 == segments.len() && segment.until == now {
+            let end = expiry.min(time_range.until);
             draw(left(until), left(end), true);
         }
     }
@@ -229,28 +248,28 @@ mod tests {
     use crate::domain::testing::NOW;
 
     #[test]
-    fn a_lease_runs_down_is_lifted_and_goes_on_as_expected() {
+    fn a_lease_falls_rises_on_renewal_and_is_projected_to_its_expiry() {
         let at = |ms: i64| NOW.plus_millis(ms);
-        let beat = |ms: i64| Beat {
+        let renewal = |ms: i64| RenewalEvent {
             at: at(ms),
             expires_at: at(ms + 30),
         };
         let now = at(15);
-        let stretches = saw_tooth(&[beat(0), beat(10)], &[], now);
-        let right = Reach {
+        let segments = lease_segments(&[renewal(0), renewal(10)], &[], now);
+        let time_range = Scale {
             from: at(5).millis(),
             until: at(40).millis(),
         };
         let base = NOW.millis();
-        let told: Vec<_> = drawn(&stretches, right, now)
+        let lines: Vec<_> = strokes(&segments, time_range, now)
             .into_iter()
-            .map(|one| {
-                let ((x1, y1), (x2, y2)) = (one.from, one.to);
-                (x1 - base, y1, x2 - base, y2, one.is_expected)
+            .map(|segment| {
+                let ((x1, y1), (x2, y2)) = (segment.from, segment.to);
+                (x1 - base, y1, x2 - base, y2, segment.is_expected)
             })
             .collect();
         assert_eq!(
-            told,
+            lines,
             [
                 (5, 25, 10, 20, false),
                 (10, 20, 10, 30, false),

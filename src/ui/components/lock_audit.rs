@@ -1,71 +1,75 @@
-//! What was done to one lock through this console, its API and its command line.
+//! The audit entries of one lock.
 
 use leptos::prelude::*;
 
-use super::audit_filter::words as act_words;
-use super::audit_table::{HowItEnded, moment};
-use super::fault_notice::FaultNotice;
-use super::loaded::Answered;
+use super::audit_filter::humanize_slug;
+use super::audit_table::{AuditEntryResult, format_date_time};
+use super::error_notice::ErrorNotice;
 use super::lock_history;
-use crate::domain::{AuditPage, Audited, Fault, LockId};
+use super::resource_view::ResourceResultView;
+use crate::domain::{AuditEntry, AuditPage, LockId, OperationError};
 use crate::ui::audit_query::AuditQuery;
+use crate::ui::i18n::error_causes;
+use crate::ui::i18n::lock as t;
 use crate::ui::kit::{Card, Link};
-use crate::ui::live::Loading;
-use crate::ui::words::lock as words;
-use crate::ui::words::told;
+use crate::ui::live::ServerResource;
 use crate::ui::{calls, format};
 
-/// So many acts are shown.
-const SHOWN: usize = 5;
+/// The number of entries shown.
+const MAX_ENTRIES: usize = 5;
 
-/// Asks for the acts on one lock, and again whenever its owner changes. Not to be called in what waits for something itself.
-pub fn ask(id: &LockId) -> Loading<AuditPage> {
-    let search = AuditQuery::of_lock(id).search();
-    let asked = Loading::new(move || calls::audit(search.clone()));
-    lock_history::again_when_the_owner_changes(id, asked);
-    asked
+/// Loads the audit entries of a lock, and reloads them when its owner changes. Must not be called
+/// inside a `Suspense`, see [`lock_history::load`].
+pub fn load(id: &LockId) -> ServerResource<AuditPage> {
+    let search = AuditQuery::for_lock(id).query_string();
+    let entries = ServerResource::new(move || calls::audit(search.clone()));
+    lock_history::reload_on_owner_change(id, entries);
+    entries
 }
 
-/// The latest acts on one lock, and the way to all of them.
+/// The latest audit entries of a lock, with a link to all of them.
 #[component]
 pub fn LockAudit(
-    /// Which lock.
+    /// The lock.
     id: LockId,
-    /// What was done to it.
-    asked: Loading<AuditPage>,
+    /// The audit entries of the lock.
+    entries: ServerResource<AuditPage>,
 ) -> impl IntoView {
-    let all = AuditQuery::of_lock(&id).path();
-    let show = Callback::new(move |answer| view! { <Shown answer all=all.clone() /> }.into_any());
+    let all = AuditQuery::for_lock(&id).path();
+    let show = Callback::new(move |result| {
+        view! { <LockAuditContent result all=all.clone() /> }.into_any()
+    });
     view! {
-        <Card id="lock-audit" title=words::done_here()>
-            <Answered loading=asked show />
+        <Card id="lock-audit" title=t::operations()>
+            <ResourceResultView loading=entries show />
         </Card>
     }
 }
 
 #[component]
-fn Shown(answer: Result<AuditPage, Fault>, all: String) -> impl IntoView {
-    let page = match answer {
+fn LockAuditContent(result: Result<AuditPage, OperationError>, all: String) -> impl IntoView {
+    let page = match result {
         Ok(page) => page,
-        // Who may not read it has lost nothing that a lock's page promises.
-        Err(Fault::Forbidden { why }) => {
-            return view! { <p class="text-muted">{words::not_shown(&told::said(&why))}</p> }
+        // Without permission for the audit log, the rest of the page is complete, so this is not an
+        // error.
+        Err(OperationError::Forbidden { cause }) => {
+            return view! { <p class="text-muted">{t::not_shown(&error_causes::denial(&cause))}</p> }
                 .into_any();
         }
-        Err(fault) => return view! { <FaultNotice fault /> }.into_any(),
+        Err(error) => return view! { <ErrorNotice error /> }.into_any(),
     };
-    if page.acts.is_empty() {
-        return view! { <p class="text-muted">{words::nothing_done()}</p> }.into_any();
+    if page.entries.is_empty() {
+        return view! { <p class="text-muted">{t::no_operations()}</p> }.into_any();
     }
-    let acts = page.acts.into_iter().take(SHOWN);
-    let lines = acts.map(|act| view! { <Line act /> });
+    let shown_entries = page.entries.into_iter().take(MAX_ENTRIES);
+    let lines = shown_entries.map(|entry| view! { <LockAuditItem entry /> });
     view! {
-        <ul class="flex flex-col gap-2" aria-label=words::acts()>
+        <ul class="flex flex-col gap-2" aria-label=t::operation_list()>
             {lines.collect_view()}
         </ul>
         <p class="mt-3 text-xs">
             <Link href=all class="underline underline-offset-2">
-                {words::all_acts()}
+                {t::all_operations()}
             </Link>
         </p>
     }
@@ -73,20 +77,23 @@ fn Shown(answer: Result<AuditPage, Fault>, all: String) -> impl IntoView {
 }
 
 #[component]
-fn Line(act: Audited) -> impl IntoView {
-    let (what, who) = (act_words(act.act.slug()), format::visible(&act.who));
-    let reason = act.reason.as_deref().map(format::visible);
-    let time = moment(act.began_at);
+fn LockAuditItem(entry: AuditEntry) -> impl IntoView {
+    let (operation, actor) = (
+        humanize_slug(entry.action.slug()),
+        format::escape_invisible(&entry.actor),
+    );
+    let reason = entry.reason.as_deref().map(format::escape_invisible);
+    let time = format_date_time(entry.started_at);
     view! {
         <li class="border-s-2 border-line ps-3">
             <p>
-                <span class="font-medium">{what}</span>
-                {words::by()}
-                <bdi>{who}</bdi>
+                <span class="font-medium">{operation}</span>
+                {t::by()}
+                <bdi>{actor}</bdi>
                 <span class="text-muted tabular-nums">" · "{time}" UTC"</span>
             </p>
             {reason.map(|reason| view! { <p class="wrap-anywhere text-muted"><bdi>{reason}</bdi></p> })}
-            <HowItEnded act />
+            <AuditEntryResult entry />
         </li>
     }
 }

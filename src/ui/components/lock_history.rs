@@ -1,38 +1,42 @@
-//! Who held a lock, from when to when, how each hold ended, and how long it is usually held.
+//! The history of a lock: its holds with start, end and reason, and the usual hold duration.
 
 use leptos::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::chart_marks::{time, tone};
+use super::chart_format::{hold_tone, utc_time};
 use super::lease_chart::LeaseChart;
-use super::loaded::Loaded;
 use super::owners_chart::OwnersChart;
-use crate::domain::{Fingerprint, History, Hold, LockId, Start, Timestamp, Usual, UsualOf};
+use super::resource_view::ResourceView;
+use crate::domain::{
+    Fingerprint, History, Hold, HoldStats, LockId, StartSource, StatsScope, Timestamp,
+};
+use crate::ui::i18n::lock::{self as t, renewed};
+use crate::ui::i18n::punctuation;
 use crate::ui::kit::{Badge, Card};
 use crate::ui::live::Live;
-use crate::ui::live::Loading;
-use crate::ui::words::lock::{self as words, renewed};
-use crate::ui::words::punctuation;
+use crate::ui::live::ServerResource;
 use crate::ui::{calls, format};
 
-/// So many holds are shown at first.
-const SHOWN: usize = 8;
+/// The number of holds shown before the list is expanded.
+const INITIAL_HOLDS: usize = 8;
 
-/// Asks for the history of one lock, and again whenever its owner changes.
+/// Loads the history of a lock, and reloads it when its owner changes.
 ///
-/// Not to be called in what waits for something itself: the server paints that several times, and a page that wakes up would
-/// look for the answer to another question. Such a part may also come just after the change that it should hear of.
-pub fn ask(id: &LockId) -> Loading<History> {
-    let named = id.clone();
-    let asked = Loading::new(move || calls::history(named.clone()));
-    again_when_the_owner_changes(id, asked);
-    again_when_renewals_were_missed(id, asked);
-    asked
+/// Must not be called inside a `Suspense`: the server renders its content several times, so that
+/// hydration would use the result of another request. Its content may also be created just after
+/// the change that should reload it.
+pub fn load(id: &LockId) -> ServerResource<History> {
+    let lock = id.clone();
+    let loading = ServerResource::new(move || calls::history(lock.clone()));
+    reload_on_owner_change(id, loading);
+    reload_on_missed_renewals(id, loading);
+    loading
 }
 
-/// Asks again when the page has not seen each renewal: while it woke up or was out of sight the picture would have a hole.
-fn again_when_renewals_were_missed(id: &LockId, asked: Loading<History>) {
+/// Reloads when the page missed a renewal, during hydration or while the tab was in the background.
+/// The chart would have a gap.
+fn reload_on_missed_renewals(id: &LockId, loading: ServerResource<History>) {
     let (live, id) = (Live::expect(), id.clone());
     let count = Memo::new(move |_| live.lock(&id).map(|lock| lock.renewals.count));
     Effect::new(move |before: Option<Option<u32>>| {
@@ -40,14 +44,14 @@ fn again_when_renewals_were_missed(id: &LockId, asked: Loading<History>) {
         if let (Some(Some(before)), Some(now)) = (before, now)
             && now > before.saturating_add(1)
         {
-            asked.again();
+            loading.refetch();
         }
         now
     });
 }
 
-/// Asks again whenever the lock gets another owner or is gone.
-pub fn again_when_the_owner_changes<T>(id: &LockId, asked: Loading<T>)
+/// Reloads when the lock gets another owner or is gone.
+pub fn reload_on_owner_change<T>(id: &LockId, loading: ServerResource<T>)
 where
     T: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
 {
@@ -63,7 +67,7 @@ where
         move |before: Option<(Option<Vec<Fingerprint>>, Option<Timestamp>)>| {
             let now = owners.get();
             if before.is_some_and(|before| before != now) {
-                asked.again();
+                loading.refetch();
             }
             now
         },
@@ -73,143 +77,148 @@ where
 /// The history of one lock.
 #[component]
 pub fn LockHistory(
-    /// Which lock.
+    /// The lock.
     id: LockId,
-    /// Its history.
-    asked: Loading<History>,
+    /// The recorded history of the lock.
+    history: ServerResource<History>,
 ) -> impl IntoView {
-    let show =
-        Callback::new(move |history: History| view! { <Shown history id=id.clone() /> }.into_any());
+    let show = Callback::new(move |history: History| {
+        view! { <LockHistoryContent history id=id.clone() /> }.into_any()
+    });
     view! {
-        <Card id="history" title=words::history()>
-            <Loaded loading=asked show />
+        <Card id="history" title=t::history()>
+            <ResourceView loading=history show />
         </Card>
     }
 }
 
 #[component]
-fn Shown(history: History, id: LockId) -> impl IntoView {
+fn LockHistoryContent(history: History, id: LockId) -> impl IntoView {
     let live = Live::expect();
-    let kept = kept(&history);
-    let usual = usual(history.usual.as_ref());
-    let several = {
+    let retention = retention_sentence(&history);
+    let hold_stats = hold_stats_sentence(history.hold_stats.as_ref());
+    let has_several_nodes = {
         let group = untrack(|| live.group(&id.group));
         group.is_some_and(|group| group.nodes.len() > 1)
     };
     let lease = {
         let (id, history) = (id.clone(), history.clone());
-        view! { <LeaseChart id history several /> }.into_any()
+        view! { <LeaseChart id history has_several_nodes /> }.into_any()
     };
     if history.holds.is_empty() {
         return view! {
             {lease}
-            <p>{if several { words::no_quorum_seen() } else { words::nobody_seen() }}</p>
-            <p class="mt-2 text-xs text-muted">{kept}</p>
+            <p>{if has_several_nodes { t::no_quorum_observed() } else { t::no_owner_observed() }}</p>
+            <p class="mt-2 text-xs text-muted">{retention}</p>
         }
         .into_any();
     }
     let gaps = history.gaps_ms();
-    let (holds, beats) = (history.holds.clone(), history.beats);
-    let lines = history.holds.into_iter().zip(gaps);
-    let mut lines: Vec<_> = lines
-        .map(|(hold, gap)| view! { <Line hold gap id=id.clone() /> })
+    let (holds, renewals) = (history.holds.clone(), history.renewals);
+    let items = history.holds.into_iter().zip(gaps);
+    let mut items: Vec<_> = items
+        .map(|(hold, gap)| view! { <HoldItem hold gap id=id.clone() /> })
         .collect();
-    let earlier = lines.split_off(SHOWN.min(lines.len()));
+    let earlier = items.split_off(INITIAL_HOLDS.min(items.len()));
     let earlier = (!earlier.is_empty()).then(|| {
-        let many = format::counted(earlier.len(), "earlier hold");
+        let summary = format::earlier_hold_count(earlier.len());
         view! {
             <details class="mt-2">
-                <summary class="text-muted">{many}</summary>
+                <summary class="text-muted">{summary}</summary>
                 <ol class="mt-2 flex flex-col gap-2">{earlier}</ol>
             </details>
         }
     });
     view! {
         {lease}
-        <OwnersChart holds beats />
-        <p class="mb-3">{usual}</p>
-        <ol class="flex flex-col gap-2" aria-label=words::holds()>
-            {lines}
+        <OwnersChart holds renewals />
+        <p class="mb-3">{hold_stats}</p>
+        <ol class="flex flex-col gap-2" aria-label=t::holds()>
+            {items}
         </ol>
         {earlier}
-        <p class="mt-3 text-xs text-muted">{kept}</p>
+        <p class="mt-3 text-xs text-muted">{retention}</p>
     }
     .into_any()
 }
 
 #[component]
-fn Line(hold: Hold, gap: Option<u64>, id: LockId) -> impl IntoView {
+fn HoldItem(hold: Hold, gap: Option<u64>, id: LockId) -> impl IntoView {
     let live = Live::expect();
     let digits = hold.fingerprint.as_str()[..8].to_owned();
-    let title = format!("{} {}", words::fingerprint(), hold.fingerprint);
-    let label = hold.label.as_deref().map(format::visible);
+    let title = format!("{} {}", t::fingerprint(), hold.fingerprint);
+    let label = hold.label.as_deref().map(format::escape_invisible);
     let span = {
-        let about = about(hold.from_is, hold.from_within_ms);
-        let from = format!("{about}{}", time(hold.from));
-        match hold.until.map(time) {
-            Some(until) => words::from_until(&from, &until),
-            None => words::since(&from),
+        let from = start_time(&hold);
+        match hold.ended_at.map(utc_time) {
+            Some(until) => t::from_until(&from, &until),
+            None => t::since(&from),
         }
     };
     let renewals = {
-        let (goes_on, seen) = (hold.until.is_none(), hold.renewals);
+        let (is_current, recorded) = (hold.ended_at.is_none(), hold.renewal_count);
         move || {
-            // What was answered stands still; of a hold that goes on the board knows more.
-            let now = goes_on.then(|| live.lock(&id)).flatten();
-            let count = now.map_or(seen, |lock| lock.renewals.count);
-            (count > 0).then(|| renewed::count(&format::counted(count as usize, "renewal")))
+            // The recorded count does not change. For a hold in progress the index has the current
+            // one.
+            let now = is_current.then(|| live.lock(&id)).flatten();
+            let count = now.map_or(recorded, |lock| lock.renewals.count);
+            (count > 0)
+                .then(|| punctuation::comma().to_owned() + &format::renewal_count(count as usize))
         }
     };
-    let ending = hold.ending;
-    let lasted = move || format::span(hold.lasted_ms(live.now.get()) / 100 * 100);
+    let end_reason = hold.end_reason;
+    let duration = move || format::span(hold.duration_ms(live.now.get()) / 100 * 100);
     view! {
         {gap
             .map(|ms| {
-                view! { <li class="ps-3 text-xs text-muted">{words::without_owner(&format::span(ms))}</li> }
+                view! { <li class="ps-3 text-xs text-muted">{t::gap(&format::span(ms))}</li> }
             })}
         <li class="flex flex-wrap items-baseline gap-x-2 border-s-2 border-line ps-3">
             <span title=title>
                 {label.map(|label| view! { <bdi class="font-medium wrap-anywhere">{label}</bdi> " " })}
                 <span class="font-mono text-xs text-muted">{digits}"…"</span>
             </span>
-            <Badge tone=tone(ending)>{words::ended(ending)}</Badge>
-            <span class="text-muted tabular-nums">{span}{punctuation::comma()}{lasted}{renewals}</span>
+            <Badge tone=hold_tone(end_reason)>{t::ended(end_reason)}</Badge>
+            <span class="text-muted tabular-nums">{span}{punctuation::comma()}{duration}{renewals}</span>
         </li>
     }
 }
 
-/// How far a start can be trusted, before the time.
-fn about(start: Start, within_ms: Option<u64>) -> &'static str {
-    match (start, within_ms) {
-        (Start::Claimed, _) | (Start::Appeared, Some(0..1_000)) => "",
-        (Start::Appeared, Some(_) | None) => renewed::about(),
-        (Start::FirstSeen, _) => renewed::before(),
+/// The start of a hold, marked where it is not exact.
+fn start_time(hold: &Hold) -> String {
+    let time = utc_time(hold.started_at);
+    match (hold.started_at_source, hold.started_at_uncertainty_ms) {
+        (StartSource::Claimed, _) | (StartSource::Appeared, Some(0..1_000)) => time,
+        (StartSource::Appeared, Some(_) | None) => renewed::about(&time),
+        (StartSource::FirstSeen, _) => renewed::before(&time),
     }
 }
 
-fn usual(usual: Option<&Usual>) -> String {
-    let Some(usual) = usual else {
-        return words::usual_unknown().to_owned();
+fn hold_stats_sentence(hold_stats: Option<&HoldStats>) -> String {
+    let Some(hold_stats) = hold_stats else {
+        return t::no_hold_stats().to_owned();
     };
-    let holds = format::counted(usual.count as usize, "hold");
-    let of = match (&usual.of, &usual.pattern) {
-        (UsualOf::Pattern, Some(pattern)) => words::of_pattern(&holds, &format::visible(pattern)),
-        (UsualOf::Pattern | UsualOf::Lock, _) => words::of_this_lock(&holds),
+    let holds = format::hold_count(hold_stats.count as usize);
+    let scope = match (&hold_stats.scope, &hold_stats.pattern) {
+        (StatsScope::Pattern, Some(pattern)) => {
+            t::of_pattern(&holds, &format::escape_invisible(pattern))
+        }
+        (StatsScope::Pattern | StatsScope::Lock, _) => t::of_this_lock(&holds),
     };
-    words::usual(
-        &format::span(usual.p50_ms),
-        &format::span(usual.p90_ms),
-        &format::span(usual.p99_ms),
-        &format::span(usual.max_ms),
-        &of,
+    t::hold_stats(
+        &format::span(hold_stats.p50_ms),
+        &format::span(hold_stats.p90_ms),
+        &format::span(hold_stats.p99_ms),
+        &format::span(hold_stats.max_ms),
+        &scope,
     )
 }
 
-fn kept(history: &History) -> String {
-    let kept = &history.retention;
-    words::kept(
-        &format::time_of_day(kept.since),
-        kept.holds,
-        &format::span(kept.span_ms),
+fn retention_sentence(history: &History) -> String {
+    let retention = &history.retention;
+    t::retention(
+        &format::time_of_day(retention.since),
+        retention.max_holds,
+        &format::span(retention.max_age_ms),
     )
 }

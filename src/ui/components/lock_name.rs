@@ -1,38 +1,39 @@
-//! A lock's name: what many rows share is dim, the part that differs is bright, and nothing in it is invisible.
+//! A lock's name. A prefix that other rows share is dimmed, and control characters are escaped.
 
 use leptos::prelude::*;
 
 use crate::domain::{LockKey, prefix};
 use crate::ui::format;
-use crate::ui::words::locks as words;
+use crate::ui::i18n::locks as t;
 
-/// Longer names are shortened in the middle; the whole is in the title.
-const MOST: usize = 48;
+/// The number of characters shown by default. Longer names are shortened in the middle; the title
+/// has the full name.
+const MAX_CHARS: usize = 48;
 
 /// A lock's name.
 #[component]
 pub fn LockName(
-    /// The name.
+    /// The key of the lock.
     key: LockKey,
-    /// How many bytes at its start are shared by other rows.
+    /// The length of the dimmed prefix in bytes.
     #[prop(into, optional)]
     shared: Signal<usize>,
-    /// How many characters are shown at most.
-    #[prop(default = MOST)]
-    most: usize,
+    /// The maximum number of characters.
+    #[prop(default = MAX_CHARS)]
+    max_chars: usize,
 ) -> impl IntoView {
     let text = key.text().into_owned();
-    let binary = std::str::from_utf8(key.as_bytes()).is_err();
+    let is_binary = std::str::from_utf8(key.as_bytes()).is_err();
     if text.is_empty() {
-        return view! { <em class="text-muted">{words::empty_name()}</em> }.into_any();
+        return view! { <em class="text-muted">{t::empty_name()}</em> }.into_any();
     }
-    let title = format::visible(&text);
-    let shown = format::shorten(&title, most);
-    let whole = shown == text;
+    let title = format::escape_invisible(&text);
+    let shortened = format::shorten(&title, max_chars);
+    let is_full = shortened == text;
     let parts = move || {
-        let at = if whole { shared.get() } else { 0 };
-        let (dim, bright) = shown.split_at_checked(at).unwrap_or(("", &shown));
-        // An empty text would come from the server as a space.
+        let at = if is_full { shared.get() } else { 0 };
+        let (dim, bright) = shortened.split_at_checked(at).unwrap_or(("", &shortened));
+        // The server renders an empty text node as a space, which would be visible.
         let dim =
             (!dim.is_empty()).then(|| view! { <span class="text-faint">{dim.to_owned()}</span> });
         view! { {dim} {bright.to_owned()} }
@@ -41,36 +42,36 @@ pub fn LockName(
         <bdi class="font-mono wrap-anywhere" title=title>
             {parts}
         </bdi>
-        {binary.then(|| view! { " " <span class="text-xs text-muted">{words::bytes()}</span> })}
+        {is_binary.then(|| view! { " " <span class="text-xs text-muted">{t::bytes()}</span> })}
     }
     .into_any()
 }
 
-/// What several of the rows begin with, in order; a beginning ends where a part of a name does.
+/// The prefixes that several names share, sorted. A prefix ends at a separator.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Beginnings(Vec<String>);
+pub struct CommonPrefixes(Vec<String>);
 
-impl Beginnings {
-    /// The beginnings that at least two of these names share.
+impl CommonPrefixes {
+    /// Collects the prefixes that at least two of the names share.
     pub fn of<'a>(keys: impl Iterator<Item = &'a LockKey>) -> Self {
         let mut all = Vec::new();
         for key in keys {
             let text = key.text();
-            all.extend(prefix::ends(&text).map(|end| text[..end].to_owned()));
+            all.extend(prefix::segment_ends(&text).map(|end| text[..end].to_owned()));
         }
         all.sort_unstable();
         let shared = all.chunk_by(|a, b| a == b).filter(|same| same.len() > 1);
         Self(shared.filter_map(|same| same.first().cloned()).collect())
     }
 
-    /// How many bytes of this name other names share.
-    pub fn shared(&self, key: &LockKey) -> usize {
+    /// Returns the length in bytes of the longest prefix that this name shares.
+    pub fn shared_bytes(&self, key: &LockKey) -> usize {
         let text = key.text();
-        let mut ends = prefix::ends(&text).rev();
+        let mut ends = prefix::segment_ends(&text).rev();
         let is_shared = |end: &usize| {
-            let beginning = &text[..*end];
+            let prefix_text = &text[..*end];
             self.0
-                .binary_search_by(|known| known.as_str().cmp(beginning))
+                .binary_search_by(|known| known.as_str().cmp(prefix_text))
                 .is_ok()
         };
         ends.find(is_shared).unwrap_or(0)
@@ -82,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_shared_beginning_is_dimmed() {
+    fn the_longest_common_prefix_is_dimmed() {
         let keys: Vec<LockKey> = [
             "lock:invoice:1",
             "lock:invoice:2",
@@ -91,8 +92,8 @@ mod tests {
         ]
         .map(LockKey::from)
         .to_vec();
-        let beginnings = Beginnings::of(keys.iter());
-        let shared: Vec<usize> = keys.iter().map(|key| beginnings.shared(key)).collect();
+        let prefixes = CommonPrefixes::of(keys.iter());
+        let shared: Vec<usize> = keys.iter().map(|key| prefixes.shared_bytes(key)).collect();
         assert_eq!(
             shared,
             [
@@ -105,9 +106,9 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_not_text_do_not_break() {
+    fn binary_names_are_not_split() {
         let keys = [LockKey::new([0xff, b':', 1]), LockKey::new([0xff, b':', 2])];
-        let beginnings = Beginnings::of(keys.iter());
-        assert_eq!(beginnings.shared(&keys[0]), 0);
+        let prefixes = CommonPrefixes::of(keys.iter());
+        assert_eq!(prefixes.shared_bytes(&keys[0]), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! One row of the table of locks. A tick redraws its countdown and nothing else.
+//! One row of the table of locks. The clock tick updates only its countdown.
 
 mod name_cell;
 
@@ -8,39 +8,43 @@ use leptos::either::Either;
 use leptos::prelude::*;
 
 use self::name_cell::NameCell;
-use super::lease_bar::{LeaseBar, Run};
-use super::lock_name::Beginnings;
-use super::lock_table::Cursor;
-use super::node_dots::{NodeDots, marks};
+use super::lease_bar::{LeaseBar, LeaseProgress};
+use super::lock_name::CommonPrefixes;
+use super::lock_table::keyboard::Cursor;
+use super::node_dots::{NodeDots, node_marks};
 use super::owner_name::OwnerName;
-use super::renewed::Renewed;
+use super::renewal_bars::RenewalBars;
 use super::selection::SelectBox;
-use super::times::Times;
-use super::verdict_badge::{FlagWords, VerdictBadge, telling_flags};
+use super::time_display::TimeDisplay;
+use super::verdict_badge::{FlagBadges, VerdictBadge, extra_flags};
 use crate::domain::{Lock, Owner};
 use crate::ui::format;
+use crate::ui::i18n::locks as t;
 use crate::ui::kit::Badge;
 use crate::ui::live::Live;
-use crate::ui::words::locks as words;
 
-/// What a row shows of its lock.
+/// The state of a row.
 #[derive(Clone)]
-struct Seen {
-    /// The lock; once it is gone, as it was last.
+struct RowState {
+    /// The lock, or its last known state after it was removed.
     lock: Arc<Lock>,
-    /// Whether it is gone from the list, and then whether its end was seen.
-    gone: Option<bool>,
+    /// Set if the lock is no longer in the list: whether its end was observed.
+    removal: Option<bool>,
 }
 
-impl Seen {
+impl RowState {
     fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.lock, &other.lock) && self.gone == other.gone
+        Arc::ptr_eq(&self.lock, &other.lock) && self.removal == other.removal
     }
 
-    /// What the row looks like: a lock that no node could be asked about cannot be trusted to be as it is shown.
-    fn class(&self) -> &'static str {
-        let is_dark = !self.lock.nodes.iter().any(|node| node.answer.is_answer());
-        match (self.gone.is_some(), is_dark) {
+    /// The CSS class. A row is dark if no node replied: its state is not confirmed.
+    fn css_class(&self) -> &'static str {
+        let is_dark = !self
+            .lock
+            .nodes
+            .iter()
+            .any(|node| node.observation.is_reachable());
+        match (self.removal.is_some(), is_dark) {
             (false, false) => "lock-row group",
             (false, true) => "lock-row group is-dark",
             (true, false) => "lock-row group is-gone",
@@ -49,102 +53,105 @@ impl Seen {
     }
 }
 
-/// One lock in the table. It keeps its last state while it is held in place after the lock is gone.
+/// One lock in the table. A frozen row keeps its last state after the lock is gone.
 ///
-/// Scrolling makes rows all the time, so a row follows as few things as it can, each of them once; the table listens to clicks
-/// and keys for all of its rows.
+/// Scrolling creates rows all the time, so a row subscribes to as few signals as possible, and the
+/// table handles clicks and keys for all rows.
 #[component]
 pub fn LockRow(
-    /// The lock as it was when the row came in.
+    /// The lock when the row was created.
     lock: Arc<Lock>,
-    /// What the names of other rows begin with.
-    beginnings: Memo<Beginnings>,
-    /// Whether the column with the group is there.
-    groups: bool,
-    /// Which row of the table it is, counted as screen readers do.
+    /// The prefixes that lock names in the table share.
+    prefixes: Memo<CommonPrefixes>,
+    /// Whether the table has a group column.
+    shows_group: bool,
+    /// The ARIA row index.
     index: Signal<usize>,
-    /// Where the keyboard is.
+    /// The focused row of the table.
     cursor: Cursor,
 ) -> impl IntoView {
     let live = Live::expect();
     let id = lock.id.clone();
-    let look = {
+    let read_state = {
         let id = id.clone();
-        move |before: Option<&Seen>| match live.shared(&id) {
-            Some(lock) => Seen { lock, gone: None },
-            None => Seen {
+        move |before: Option<&RowState>| match live.lock_arc(&id) {
+            Some(lock) => RowState {
+                lock,
+                removal: None,
+            },
+            None => RowState {
                 lock: Arc::clone(before.map_or(&lock, |before| &before.lock)),
-                gone: Some(live.ending(&id).is_some()),
+                removal: Some(live.ending(&id).is_some()),
             },
         }
     };
-    let seen = Memo::new_with_compare(look, |before, now| match (before, now) {
+    let state = Memo::new_with_compare(read_state, |before, now| match (before, now) {
         (Some(before), Some(now)) => !before.is_same(now),
         (None, None) => false,
         _ => true,
     });
-    let times = Times::expect();
+    let time_display = TimeDisplay::expect();
     let held = Memo::new(move |_| {
-        let acquired_at = seen.read().lock.acquired_at;
-        match times.0.get() {
+        let acquired_at = state.read().lock.acquired_at;
+        match time_display.0.get() {
             true => format::time_of_day(acquired_at),
             false => format::elapsed(acquired_at, live.now.get()),
         }
     });
-    let run = Signal::derive(move || Run::of(&seen.read().lock));
-    let is_gone = Signal::derive(move || seen.read().gone.is_some());
-    // What copies the name is made when somebody comes near: few rows are ever copied from.
-    // Once only: set again, it would be made anew under the pointer.
-    let is_near = RwSignal::new(false);
-    let come_near = move || {
-        if !is_near.get_untracked() {
-            is_near.set(true);
+    let progress = Signal::derive(move || LeaseProgress::of(&state.read().lock));
+    let is_gone = Signal::derive(move || state.read().removal.is_some());
+    // The copy button is created on the first hover or focus, because few names are ever copied.
+    // Setting the signal again would create it again under the pointer.
+    let is_active = RwSignal::new(false);
+    let on_active = move || {
+        if !is_active.get_untracked() {
+            is_active.set(true);
         }
     };
-    let group = groups.then(|| id.group.clone());
-    let place = id.clone();
+    let group = shows_group.then(|| id.group.clone());
+    let focused_id = id.clone();
     view! {
         <tr
             role="row"
-            class=move || seen.read().class()
+            class=move || state.read().css_class()
             aria-rowindex=move || index.get().to_string()
             tabindex="-1"
             on:focusin=move |_| {
-                come_near();
-                cursor.is_here(&place);
+                on_active();
+                cursor.set_current(&focused_id);
             }
-            on:pointermove=move |_| come_near()
+            on:pointermove=move |_| on_active()
         >
             <td role="cell" class="cell-select">
-                <SelectBox lock=Signal::derive(move || seen.get().lock) />
+                <SelectBox lock=Signal::derive(move || state.get().lock) />
             </td>
             <td role="cell" class="cell-verdict">
                 <span class="flex items-center gap-x-2 overflow-hidden whitespace-nowrap *:first:shrink-0">
-                    {move || view! { <Verdict seen=seen.get() /> }}
+                    {move || view! { <Verdict state=state.get() /> }}
                 </span>
             </td>
             <td role="cell" class="cell-lock">
-                <NameCell id seen beginnings groups is_near />
+                <NameCell id state prefixes shows_group is_active />
             </td>
             {group.map(|group| view! { <td role="cell" class="cell-group truncate text-muted" title=group.clone()>{group.clone()}</td> })}
             <td role="cell" class="cell-owner truncate">
-                {move || view! { <Owners owners=seen.read().lock.owners.clone() /> }}
+                {move || view! { <Owners owners=state.read().lock.owners.clone() /> }}
             </td>
             <td role="cell" class="cell-lease">
-                <LeaseBar run gone=is_gone />
+                <LeaseBar progress gone=is_gone />
             </td>
             <td role="cell" class="cell-held whitespace-nowrap">
-                <span class="text-muted md:hidden">{words::held_for()}</span>
+                <span class="text-muted md:hidden">{t::held_for()}</span>
                 {held}
             </td>
             {move || {
-                let lock = seen.get().lock;
+                let lock = state.get().lock;
                 view! {
                     <td role="cell" class="cell-renewals">
-                        <Renewed renewals=lock.renewals.clone() />
+                        <RenewalBars renewals=lock.renewals.clone() />
                     </td>
                     <td role="cell" class="cell-nodes">
-                        <NodeDots marks=marks(&lock) />
+                        <NodeDots node_marks=node_marks(&lock) />
                     </td>
                 }
             }}
@@ -152,22 +159,22 @@ pub fn LockRow(
     }
 }
 
-/// The verdict and the flags, or what became of a lock that is gone.
+/// The verdict and the flags, or a note that the lock is gone.
 #[component]
-fn Verdict(seen: Seen) -> impl IntoView {
-    let Seen { lock, gone } = seen;
-    // Held in place, it may have ended, or may stand elsewhere in the list by now.
-    match gone {
-        Some(true) => Either::Left(view! { <Badge>{words::not_any_more()}</Badge> }),
-        Some(false) => Either::Left(view! { <Badge>{words::moved_or_gone()}</Badge> }),
+fn Verdict(state: RowState) -> impl IntoView {
+    let RowState { lock, removal } = state;
+    // A frozen row whose lock left the loaded range may have ended or moved in the list.
+    match removal {
+        Some(true) => Either::Left(view! { <Badge>{t::not_observed()}</Badge> }),
+        Some(false) => Either::Left(view! { <Badge>{t::moved_or_gone()}</Badge> }),
         None => Either::Right(view! {
             <VerdictBadge verdict=lock.verdict />
-            <FlagWords flags=telling_flags(&lock) evidence=lock.evidence.clone() />
+            <FlagBadges flags=extra_flags(&lock) evidence=lock.evidence.clone() />
         }),
     }
 }
 
-/// All owners, in one line.
+/// All owners in one line.
 #[component]
 fn Owners(owners: Vec<Owner>) -> impl IntoView {
     let name = |(nth, owner)| view! { {(nth > 0).then_some(" / ")} <OwnerName owner /> };

@@ -1,12 +1,13 @@
-//! The table of locks: a window onto a list that may be far longer than a page can be, with the rows that are on screen.
+//! The table of locks. The list is virtual: only rows on or near the screen are rendered, because
+//! it may have 100,000 of them.
 
 mod column;
-pub mod keys;
-mod nothing;
-mod opening;
-mod pace;
-mod rows;
+mod empty_state;
+mod frame_budget;
+pub mod keyboard;
+mod navigation;
 mod viewport;
+mod virtual_rows;
 
 use leptos::either::Either;
 use leptos::html;
@@ -14,78 +15,80 @@ use leptos::prelude::*;
 use leptos_router::NavigateOptions;
 use leptos_router::hooks::use_navigate;
 
-use self::column::Column;
-pub use self::keys::Cursor;
-pub use self::nothing::Nothing;
-use self::rows::{Looking, Rows, Sent};
+use self::column::ColumnHeading;
+pub use self::empty_state::EmptyState;
+use self::keyboard::Cursor;
 use self::viewport::Viewport;
-use super::holding::Holding;
-use super::lock_name::Beginnings;
+use self::virtual_rows::{ServerPage, ViewState, VirtualRows};
+use super::lock_name::CommonPrefixes;
 use super::lock_row::LockRow;
-use super::pager::{Page, Pager};
-use super::selection::SelectAll;
+use super::order_freeze::OrderFreeze;
+use super::pager::{PageRange, Pager};
+use super::selection::SelectAllBox;
 use super::table_bar::TableBar;
-use super::times::Times;
+use super::time_display::TimeDisplay;
 use crate::domain::LockId;
 use crate::domain::listing::Sort;
+use crate::ui::i18n::locks as t;
 use crate::ui::kit::card::CARD;
 use crate::ui::live::{Freshness, Live};
-use crate::ui::query::Query;
-use crate::ui::words::locks as words;
+use crate::ui::locks_query::LocksQuery;
 
-/// What is drawn in one row: a lock, or the place of one that is on its way.
+/// The content of one table row: a lock, or a placeholder for one that is still loading.
 #[derive(Clone, PartialEq, Eq, Hash)]
-enum Line {
+enum RowSlot {
     Lock(LockId),
-    Gap(usize),
+    Placeholder(usize),
 }
 
-/// The rows that are drawn.
+/// The rows to render, with the space for the others.
 #[derive(Clone, Default, PartialEq)]
-struct Drawn {
-    /// How many come before the first that is drawn.
-    above: usize,
-    lines: Vec<Line>,
-    /// How many come after the last.
-    below: usize,
+struct RenderedRows {
+    /// The number of rows above the first rendered one.
+    rows_above: usize,
+    slots: Vec<RowSlot>,
+    /// The number of rows below the last rendered one.
+    rows_below: usize,
 }
 
 /// The table of locks.
 #[component]
 pub fn LockTable(
-    /// What is shown.
-    query: Memo<Query>,
-    /// Asks for a lock to be acquired.
+    /// The filters, the sort order and the grouping.
+    query: Memo<LocksQuery>,
+    /// Opens the dialog that acquires a lock.
     #[prop(into)]
     on_acquire: Callback<()>,
 ) -> impl IntoView {
-    Times::provide();
+    TimeDisplay::provide();
     let live = Live::expect();
-    let viewport = Viewport::at(live.from_untracked());
-    let holding = Holding::of(live);
-    let rows = rows(live, query, viewport, holding);
+    let viewport = Viewport::new(live.offset_untracked());
+    let order_freeze = OrderFreeze::new(live);
+    let rows = derive_rows(live, query, viewport, order_freeze);
     let cursor = Cursor::new(rows, viewport);
-    viewport.follow();
-    cursor.follow();
-    scroll_with(live, query, viewport, rows);
-    let drawn = Memo::new(move |_| rows.with(|rows| draw(rows, &viewport.drawn(rows.origin))));
-    let beginnings =
-        Memo::new(move |_| rows.with(|rows| Beginnings::of(rows.ids.iter().map(|id| &id.key))));
-    let several_groups = Memo::new(move |_| live.with_groups(|groups| groups.len() > 1));
+    viewport.observe_scroll();
+    cursor.listen();
+    sync_scroll(live, query, viewport, rows);
+    let rendered = Memo::new(move |_| {
+        rows.with(|rows| rows_to_render(rows, &viewport.rendered_rows(rows.origin)))
+    });
+    let prefixes =
+        Memo::new(move |_| rows.with(|rows| CommonPrefixes::of(rows.ids.iter().map(|id| &id.key))));
+    let has_several_groups = Memo::new(move |_| live.with_groups(|groups| groups.len() > 1));
     let is_empty = Memo::new(move |_| rows.with(|rows| rows.total == 0));
-    let blind = Memo::new(move |_| is_blind(live));
-    let waiting = Memo::new(move |_| rows.with(|rows| rows.waiting));
-    let counted = Signal::derive(move || words::counted(rows.with(|rows| rows.total)));
+    let is_stale = Memo::new(move |_| is_out_of_date(live));
+    let pending = Memo::new(move |_| rows.with(|rows| rows.pending_changes));
+    let counted = Signal::derive(move || t::counted(rows.with(|rows| rows.total)));
     let page = Memo::new(move |_| {
-        rows.with(|rows| Page {
+        rows.with(|rows| PageRange {
             from: rows.from,
             rows: rows.ids.len(),
             total: rows.total,
         })
     });
-    let line = move |line: Line| {
-        let groups = several_groups.get_untracked();
-        view! { <Row line rows beginnings groups cursor /> }
+    let row_slot = move |row_slot: RowSlot| {
+        let shows_group = has_several_groups.get_untracked();
+        view! { <Row row_slot rows prefixes shows_group cursor /> }
     };
     let navigate = StoredValue::new(use_navigate());
     let open = move |address: Option<String>, event: &web_sys::Event| {
@@ -96,183 +99,195 @@ pub fn LockTable(
     };
 
     view! {
-        <TableBar query counted waiting holding />
+        <TableBar query counted pending order_freeze />
         <div class=CARD>
             {move || {
                 if is_empty.get() {
-                    return Either::Left(view! { <Nothing query on_acquire /> });
+                    return Either::Left(view! { <EmptyState query on_acquire /> });
                 }
-                // With another column every row is another one.
-                let several_groups = several_groups.get();
+                // The group column changes every row, so the whole table is rendered again.
+                let has_several_groups = has_several_groups.get();
                 Either::Right(view! {
                     <table
                         role="table"
-                        aria-label=words::locks()
+                        aria-label=t::locks()
                         aria-rowcount=move || rows.with(|rows| (rows.total + 1).to_string())
                         class="lock-table"
-                        class=("is-stale", move || blind.get())
-                        on:pointermove=move |event| holding.point(&event)
-                        on:pointerleave=move |_| holding.leave()
-                        on:focusin=move |_| holding.focus(true)
-                        on:focusout=move |_| holding.focus(false)
-                        on:click=move |event| open(opening::clicked(&event), &event)
-                        on:keydown=move |event| open(opening::entered(&event), &event)
+                        class=("is-stale", move || is_stale.get())
+                        on:pointermove=move |event| order_freeze.on_pointer_move(&event)
+                        on:pointerleave=move |_| order_freeze.on_pointer_leave()
+                        on:focusin=move |_| order_freeze.set_focus(true)
+                        on:focusout=move |_| order_freeze.set_focus(false)
+                        on:click=move |event| open(navigation::href_of_clicked_name(&event), &event)
+                        on:keydown=move |event| open(navigation::href_of_entered_row(&event), &event)
                     >
-                        <Head query rows several_groups />
+                        <TableHead query rows has_several_groups />
                         <tbody role="rowgroup" id="lock-rows">
-                            <Spacer viewport rows=Signal::derive(move || drawn.read().above) />
-                            <For each=move || drawn.with(|drawn| drawn.lines.clone()) key=Line::clone children=line />
-                            <Spacer viewport rows=Signal::derive(move || drawn.read().below) />
+                            <Spacer viewport rows=Signal::derive(move || rendered.read().rows_above) />
+                            <For each=move || rendered.with(|rendered| rendered.slots.clone()) key=RowSlot::clone children=row_slot />
+                            <Spacer viewport rows=Signal::derive(move || rendered.read().rows_below) />
                         </tbody>
                     </table>
                 })
             }}
         </div>
-        // With a script, further rows come when the page is scrolled.
+        // With JavaScript, further rows load on scrolling.
         <div class="without-script">
             <Pager query page />
         </div>
     }
 }
 
-/// Whether what is shown may be out of date: no node is up, or nothing new comes from the server.
-fn is_blind(live: Live) -> bool {
+/// Whether the table may be out of date: no node is up, or the event stream is stale.
+fn is_out_of_date(live: Live) -> bool {
     let none_up = live.with_groups(|groups| {
         !groups.is_empty() && groups.iter().all(|group| group.nodes_up() == 0)
     });
     none_up || matches!(live.freshness(), Freshness::Stale(_))
 }
 
-/// Takes up the room of rows that are not drawn.
+/// Takes the height of rows that are not rendered.
 #[component]
 fn Spacer(viewport: Viewport, rows: Signal<usize>) -> impl IntoView {
     move || {
         let rows = rows.get();
-        let height = viewport.height(rows).filter(|_| rows > 0)?;
-        let room = html::td().attr("height", height);
-        Some(view! { <tr class="lock-spacer" aria-hidden="true">{room}</tr> })
+        let height = viewport.height_attribute(rows).filter(|_| rows > 0)?;
+        let spacer = html::td().attr("height", height);
+        Some(view! { <tr class="lock-spacer" aria-hidden="true">{spacer}</tr> })
     }
 }
 
-/// The row of a lock, or its place while it is on its way.
+/// A lock's row, or a placeholder while the lock loads.
 #[component]
 fn Row(
-    line: Line,
-    rows: Memo<Rows>,
-    beginnings: Memo<Beginnings>,
-    groups: bool,
+    row_slot: RowSlot,
+    rows: Memo<VirtualRows>,
+    prefixes: Memo<CommonPrefixes>,
+    shows_group: bool,
     cursor: Cursor,
 ) -> impl IntoView {
-    match line {
-        Line::Lock(id) => {
-            let lock = Live::expect().shared(&id);
+    match row_slot {
+        RowSlot::Lock(id) => {
+            let lock = Live::expect().lock_arc(&id);
             let index =
                 Memo::new(move |_| rows.with(|rows| rows.row_of(&id).unwrap_or(rows.from) + 2));
             match lock {
                 Some(lock) => Either::Left(
-                    view! { <LockRow lock beginnings groups index=index.into() cursor /> },
+                    view! { <LockRow lock prefixes shows_group index=index.into() cursor /> },
                 ),
-                None => Either::Right(view! { <Gap index=index.into() /> }),
+                None => Either::Right(view! { <PlaceholderRow index=index.into() /> }),
             }
         }
-        Line::Gap(row) => Either::Right(view! { <Gap index=Signal::stored(row + 2) /> }),
+        RowSlot::Placeholder(row) => {
+            Either::Right(view! { <PlaceholderRow index=Signal::stored(row + 2) /> })
+        }
     }
 }
 
-/// The rows of the list, as far as they are known.
-fn rows(live: Live, query: Memo<Query>, viewport: Viewport, holding: Holding) -> Memo<Rows> {
-    Memo::new(move |before: Option<&Rows>| {
+/// Derives the rows to show from the list that the server sent and from the scroll position.
+fn derive_rows(
+    live: Live,
+    query: Memo<LocksQuery>,
+    viewport: Viewport,
+    order_freeze: OrderFreeze,
+) -> Memo<VirtualRows> {
+    Memo::new(move |before: Option<&VirtualRows>| {
         let origin = before.map_or(0, |before| before.origin);
-        let seen = viewport.seen_untracked(origin);
+        let visible = viewport.visible_rows_untracked(origin);
         let query = query.get();
         let (from, ids) = live.rows(&query);
-        // Somebody who has scrolled reads.
-        let holds = holding.holds() || seen.start > 0;
-        let sent = Sent {
+        // A user who has scrolled is reading: rows must not move.
+        let is_frozen = order_freeze.is_frozen() || visible.start > 0;
+        let page = ServerPage {
             query,
             from,
             ids,
             total: live.total(),
         };
-        let looking = Looking {
-            seen,
-            holds,
-            let_in: holding.times_let_in(),
+        let view_state = ViewState {
+            visible,
+            is_frozen,
+            apply_count: order_freeze.apply_count(),
         };
-        Rows::next(before, sent, looking)
+        VirtualRows::next(before, page, view_state)
     })
 }
 
-/// Keeps the page at the rows that somebody reads, and has those sent that come into sight.
-fn scroll_with(live: Live, query: Memo<Query>, viewport: Viewport, rows: Memo<Rows>) {
+/// Keeps the visible rows in place when the list shifts, and requests the rows that scroll into
+/// view.
+fn sync_scroll(live: Live, query: Memo<LocksQuery>, viewport: Viewport, rows: Memo<VirtualRows>) {
     Effect::new(move || {
         let origin = rows.with(|rows| rows.origin);
-        viewport.moved_to(origin);
-        viewport.at_next_frame();
+        viewport.set_origin(origin);
+        viewport.schedule_measure();
     });
     Effect::new(move || {
-        let stand = rows.with(|rows| {
-            let (from, sent) = live.rows(&rows.query);
-            rows.stand((from, &sent), &viewport.seen(rows.origin))
+        let range = rows.with(|rows| {
+            let (from, page) = live.rows(&rows.query);
+            rows.current_range((from, &page), &viewport.visible_rows(rows.origin))
         });
-        live.look_at_rows(&stand);
+        live.set_visible_rows(&range);
     });
-    Effect::new(move |before: Option<Query>| {
+    Effect::new(move |before: Option<LocksQuery>| {
         let query = query.get();
         if before.is_some_and(|before| before != query) {
-            viewport.to_top();
+            viewport.scroll_to_top();
         }
         query
     });
 }
 
-/// The names of the columns, most of which sort by what they name.
+/// The column headings. Most of them sort the table.
 #[component]
-fn Head(query: Memo<Query>, rows: Memo<Rows>, several_groups: bool) -> impl IntoView {
+fn TableHead(
+    query: Memo<LocksQuery>,
+    rows: Memo<VirtualRows>,
+    has_several_groups: bool,
+) -> impl IntoView {
     view! {
         <thead role="rowgroup">
             <tr role="row" aria-rowindex="1">
                 <th role="columnheader" scope="col" class="cell-select">
-                    <SelectAll ids=Signal::derive(move || rows.with(|rows| rows.ids.clone())) />
+                    <SelectAllBox ids=Signal::derive(move || rows.with(|rows| rows.ids.clone())) />
                 </th>
-                <Column query sort=Sort::Attention class="cell-verdict" />
-                <Column query sort=Sort::Key class="cell-lock" />
-                {several_groups.then(|| view! { <th role="columnheader" scope="col" class="cell-group">{words::group()}</th> })}
-                <Column query sort=Sort::Owner class="cell-owner" />
-                <Column query sort=Sort::Lease class="cell-lease" />
-                <Column query sort=Sort::Held class="cell-held" />
-                <Column query sort=Sort::Renewals class="cell-renewals" />
+                <ColumnHeading query sort=Sort::Attention class="cell-verdict" />
+                <ColumnHeading query sort=Sort::Key class="cell-lock" />
+                {has_several_groups.then(|| view! { <th role="columnheader" scope="col" class="cell-group">{t::group()}</th> })}
+                <ColumnHeading query sort=Sort::Owner class="cell-owner" />
+                <ColumnHeading query sort=Sort::Lease class="cell-lease" />
+                <ColumnHeading query sort=Sort::Held class="cell-held" />
+                <ColumnHeading query sort=Sort::Renewals class="cell-renewals" />
                 <th role="columnheader" scope="col" class="cell-nodes">
-                    {words::nodes()}
+                    {t::nodes()}
                 </th>
             </tr>
         </thead>
     }
 }
 
-/// The lines between those that only take up room.
-fn draw(rows: &Rows, wanted: &std::ops::Range<usize>) -> Drawn {
-    let begin = wanted.start.min(rows.total);
-    let end = wanted.end.clamp(begin, rows.total);
-    let line = |row: usize| {
-        rows.at(row)
-            .map_or(Line::Gap(row), |id| Line::Lock(id.clone()))
+/// Splits the list into rendered rows and the space above and below.
+fn rows_to_render(rows: &VirtualRows, target: &std::ops::Range<usize>) -> RenderedRows {
+    let start = target.start.min(rows.total);
+    let end = target.end.clamp(start, rows.total);
+    let row_slot = |row: usize| {
+        rows.id_at(row)
+            .map_or(RowSlot::Placeholder(row), |id| RowSlot::Lock(id.clone()))
     };
-    Drawn {
-        above: begin,
-        lines: (begin..end).map(line).collect(),
-        below: rows.total - end,
+    RenderedRows {
+        rows_above: start,
+        slots: (start..end).map(row_slot).collect(),
+        rows_below: rows.total - end,
     }
 }
 
-/// The place of a lock that is on its way.
+/// A placeholder for a lock that is still loading.
 #[component]
-fn Gap(index: Signal<usize>) -> impl IntoView {
+fn PlaceholderRow(index: Signal<usize>) -> impl IntoView {
     view! {
         <tr role="row" class="lock-row is-gap" aria-rowindex=move || index.get().to_string()>
             <td role="cell" colspan="9">
                 <span class="waiting block h-3 w-2/3 rounded bg-sunken"></span>
-                <span class="sr-only">{words::on_its_way()}</span>
+                <span class="sr-only">{t::loading_status()}</span>
             </td>
         </tr>
     }

@@ -1,91 +1,99 @@
-//! Who waits for one lock, in the order in which they will get it as far as that is known.
+//! The waiters of one lock, in queue order as far as it is known.
 
 use std::time::Duration;
 
 use leptos::prelude::*;
 
-use super::loaded::Loaded;
-use crate::domain::{LockId, Waiter, Waits, WaitsIn};
+use super::resource_view::ResourceView;
+use crate::domain::{LockId, WaitForGraph, WaitQueue, Waiter};
+use crate::ui::i18n::lock::{self as t, waiting};
 use crate::ui::kit::{Badge, Card, Link, Tone};
-use crate::ui::live::Loading;
-use crate::ui::live::{Live, again};
-use crate::ui::words::lock::{self as words, waiting};
+use crate::ui::live::ServerResource;
+use crate::ui::live::{Live, poll};
 use crate::ui::{calls, format, paths};
 
-/// How often the console is asked.
-const EVERY: Duration = Duration::from_secs(2);
+/// The interval between requests to the server.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Those who are seen to wait, and what cannot be seen.
+/// The observed waiters, and a note about waiters that cannot be observed.
 #[component]
 pub fn LockWaiters(
-    /// Which lock.
+    /// The lock.
     id: LockId,
-    /// Who waits for whom.
-    asked: Loading<Waits>,
+    /// The wait queues.
+    waits: ServerResource<WaitForGraph>,
 ) -> impl IntoView {
-    let told = RwSignal::new(None::<Waits>);
-    // What is asked does not depend on anything.
-    again(EVERY, Memo::new(|_| ()), |()| calls::waits(), told);
-    let show = Callback::new(move |waits: Waits| {
-        told.set(Some(waits));
-        view! { <Shown told id=id.clone() /> }.into_any()
+    let current = RwSignal::new(None::<WaitForGraph>);
+    // The request has no parameters.
+    poll(
+        POLL_INTERVAL,
+        Memo::new(|_| ()),
+        |()| calls::waits(),
+        current,
+    );
+    let show = Callback::new(move |waits: WaitForGraph| {
+        current.set(Some(waits));
+        view! { <WaiterList current id=id.clone() /> }.into_any()
     });
     view! {
-        <Card id="waiters" title=words::waits()>
-            <Loaded loading=asked show />
+        <Card id="waiters" title=t::waits()>
+            <ResourceView loading=waits show />
         </Card>
     }
 }
 
 #[component]
-fn Shown(told: RwSignal<Option<Waits>>, id: LockId) -> impl IntoView {
-    // The moment it was read changes every time; the lines are drawn again only when something else did.
-    let here = Memo::new(move |_| {
-        told.with(|told| {
-            let waits = told.as_ref()?;
+fn WaiterList(current: RwSignal<Option<WaitForGraph>>, id: LockId) -> impl IntoView {
+    // The time of the reply always changes. The rows are rendered again only if the waiters
+    // changed.
+    let lock_waiters = Memo::new(move |_| {
+        current.with(|current| {
+            let waits = current.as_ref()?;
             waits
                 .lock(&id)
-                .map(|lock| (lock.waiting, lock.waiters.clone()))
+                .map(|lock| (lock.waiter_count, lock.waiters.clone()))
         })
     });
-    let shown = move || match here.get() {
-        None => view! { <p class="text-muted">{waiting::nobody()}</p> }.into_any(),
-        Some((all, waiters)) => {
-            let beyond = (all as usize).saturating_sub(waiters.len());
-            let beyond = (beyond > 0).then(|| {
-                let words = waiting::more(beyond);
-                view! { <p class="mt-1 text-xs text-muted">{words}</p> }
+    let content = move || match lock_waiters.get() {
+        None => view! { <p class="text-muted">{waiting::no_waiters()}</p> }.into_any(),
+        Some((total, waiters)) => {
+            let more = (total as usize).saturating_sub(waiters.len());
+            let more = (more > 0).then(|| {
+                let text = waiting::more(more);
+                view! { <p class="mt-1 text-xs text-muted">{text}</p> }
             });
-            let lines = waiters.into_iter().map(|waiter| view! { <Line waiter /> });
+            let lines = waiters
+                .into_iter()
+                .map(|waiter| view! { <WaiterItem waiter /> });
             view! {
                 <ol class="flex list-decimal flex-col gap-1.5 ps-5">{lines.collect_view()}</ol>
-                {beyond}
+                {more}
             }
             .into_any()
         }
     };
     view! {
-        {shown}
+        {content}
         <p class="mt-2 text-xs">
             <Link href=paths::WAITS class="underline underline-offset-2">
-                {waiting::all()}
+                {waiting::all_waits()}
             </Link>
         </p>
     }
 }
 
 #[component]
-fn Line(waiter: Waiter) -> impl IntoView {
+fn WaiterItem(waiter: Waiter) -> impl IntoView {
     let live = Live::expect();
     let name = match &waiter.label {
-        Some(label) => format::shorten(&format::visible(label), 60),
+        Some(label) => format::shorten(&format::escape_invisible(label), 60),
         None => waiter.fingerprint.as_str()[..8].to_owned(),
     };
-    let place = match waiter.waits_in {
-        WaitsIn::Console => waiting::here(),
-        WaitsIn::RedissonQueue => waiting::queue(),
+    let queue = match waiter.queue {
+        WaitQueue::Console => waiting::through_console(),
+        WaitQueue::RedissonQueue => waiting::in_redisson_queue(),
     };
-    let since = waiter.since;
+    let since = waiter.waiting_since;
     let since = move || since.map(|since| waiting::since(&format::ago(since, live.now.get())));
     let deadlock = waiter
         .deadlock
@@ -95,7 +103,7 @@ fn Line(waiter: Waiter) -> impl IntoView {
             <bdi class="font-medium wrap-anywhere">{name}</bdi>
             " "
             {deadlock}
-            <span class="block text-xs text-muted">{place} {since}</span>
+            <span class="block text-xs text-muted">{queue} {since}</span>
         </li>
     }
 }

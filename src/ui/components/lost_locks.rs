@@ -1,35 +1,43 @@
-//! Locks that this console kept and lost: whoever relied on one has to know, on whatever page they are.
+//! Locks whose auto-renewal failed. Reported on every page, because their users may still rely on
+//! them.
 
 use leptos::prelude::*;
 
 use super::lock_name::LockName;
+use crate::ui::i18n::reasons;
+use crate::ui::i18n::shell;
 use crate::ui::kit::{Banner, Button, Link, Tone};
-use crate::ui::live::{Live, Lost};
-use crate::ui::words::frame;
-use crate::ui::words::told;
+use crate::ui::live::{Live, LostLock};
 use crate::ui::{format, paths};
 
-/// The lock that was lost last, and how many were before, until that is dismissed.
+/// The last lost lock and the number of earlier ones, until the user dismisses them.
 #[component]
 pub fn LostLocks() -> impl IntoView {
     let live = Live::expect();
-    let shown = move || {
-        live.lost.with(|lost| {
+    let content = move || {
+        live.lost_locks.with(|lost| {
             let latest = lost.last().cloned()?;
-            Some(view! { <LatestLost latest before=lost.len() - 1 /> })
+            Some(view! { <LostLockBanner latest earlier=lost.len() - 1 /> })
         })
     };
-    view! { {move || shown()} }
+    view! { {move || content()} }
 }
 
 #[component]
-fn LatestLost(latest: Lost, before: usize) -> impl IntoView {
+fn LostLockBanner(latest: LostLock, earlier: usize) -> impl IntoView {
     let live = Live::expect();
-    let Lost { id, label, at, why } = latest;
-    let owner = label.map_or_else(String::new, |label| {
-        frame::lost_for(format::visible(&label))
-    });
-    let before = (before > 0).then(|| frame::lost_before(format::counted(before, "lock")));
+    let LostLock {
+        id,
+        label,
+        at,
+        reason,
+    } = latest;
+    let (time, reason) = (format::time_of_day(at), reasons::clause(&reason));
+    let sentence = match label {
+        Some(label) => shell::lost_at_for(format::escape_invisible(&label), time, reason),
+        None => shell::lost_at(time, reason),
+    };
+    let earlier = (earlier > 0).then(|| shell::lost_before(earlier));
     let path = paths::lock(&id);
     view! {
         <Banner tone=Tone::Warn>
@@ -38,10 +46,10 @@ fn LatestLost(latest: Lost, before: usize) -> impl IntoView {
                     <Link href=path class="rounded font-semibold underline-offset-2 hover:underline">
                         <LockName key=id.key />
                     </Link>
-                    {frame::lost_at(owner, format::time_of_day(at), told::said(&why))}
-                    {before}
+                    {sentence}
+                    {earlier}
                 </p>
-                <Button on_press=move |()| live.lost.set(Vec::new())>{frame::dismiss()}</Button>
+                <Button on_press=move |()| live.lost_locks.set(Vec::new())>{shell::dismiss()}</Button>
             </div>
         </Banner>
     }

@@ -1,72 +1,79 @@
-//! One node: whether it can be used, and if not, what to do; how it was lately; then what it says about itself.
+//! One node: its state, what to do about a problem, its recent history and its server facts.
 
 use leptos::prelude::*;
 
+use super::clear_hazard_form::ClearHazardForm;
 use super::findings::severity_tone;
+use super::group_strips::{StateDot, state_tone};
 use super::health_strip::HealthStrip;
-use super::node_strip::{StateDot, state_tone};
 use super::scan_gauge::ScanGauge;
-use super::vouch_box::VouchBox;
-use crate::domain::node_past::Turn;
+use crate::domain::node_history::StateChange;
 use crate::domain::{
-    Finding, GroupView, MissingPermission, Moved, NodePast, NodeState, NodeView, Role, Timestamp,
+    AddressChange, FindingView, GroupView, MissingPermission, NodeHistory, NodeState, NodeView,
+    ReplicationRole, Timestamp,
 };
 use crate::ui::format;
+use crate::ui::i18n::{findings, nodes as t, punctuation, reasons, terms};
 use crate::ui::kit::card::CARD;
 use crate::ui::kit::{Badge, Banner, CopyButton, Tone};
 use crate::ui::live::Live;
-use crate::ui::words::{findings, nodes as words, punctuation, told, verdicts};
 
 /// One node.
 #[component]
 pub fn NodeCard(
-    /// The node.
+    /// The node, updated live.
     #[prop(into)]
     node: Signal<NodeView>,
-    /// How it was lately, once that is known.
+    /// The node's history, once it is loaded.
     #[prop(into)]
-    past: Signal<Option<NodePast>>,
-    /// The sentinels that say where it is.
+    history: Signal<Option<NodeHistory>>,
+    /// The Sentinels that report its address.
     #[prop(into)]
     sentinels: Signal<Vec<String>>,
-    /// Its group.
+    /// The node's group.
     #[prop(into)]
     group: Signal<Option<GroupView>>,
-    /// The worst that the doctor says of it.
+    /// The most severe finding about it.
     #[prop(into)]
-    worst: Signal<Option<Finding>>,
+    worst: Signal<Option<FindingView>>,
 ) -> impl IntoView {
     let live = Live::expect();
     let state = move || node.read().state;
     let name = Signal::derive(move || node.read().name.clone());
     let address = Signal::derive(move || node.read().address.clone());
-    let wrong = move || words::trouble(&node.read());
-    let replica = move || node.read().role == Some(Role::Replica);
-    let missing = Memo::new(move |_| node.read().missing.clone());
-    let may_lack = Memo::new(move |_| !node.read().votes);
-    let first = move || first_facts(&node.read(), live.now.get());
+    let problem = move || t::state_advice(&node.read());
+    let is_replica = move || node.read().role == Some(ReplicationRole::Replica);
+    let missing = Memo::new(move |_| node.read().missing_permissions.clone());
+    let is_excluded = Memo::new(move |_| !node.read().quorum_eligible);
+    let primary = move || primary_facts(&node.read(), live.now.get());
     let facts = move || {
-        let past = past.read();
-        let mut all = facts(&node.read(), past.as_ref(), live.now.get());
+        let history = history.read();
+        let mut all = detail_facts(&node.read(), history.as_ref(), live.now.get());
         let sentinels = sentinels.read().join(", ");
         if !sentinels.is_empty() {
-            all.insert(1, (words::sentinels(), words::sentinels_are(sentinels)));
+            all.insert(1, (t::sentinels(), t::sentinels_are(sentinels)));
         }
         all
     };
-    let hour = Memo::new(move |_| past.with(|past| past.as_ref().map(|past| past.hour.clone())));
-    let scan = Memo::new(move |_| past.with(|past| past.as_ref().map(|past| past.scan.clone())));
-    let turns = Memo::new(move |_| {
-        past.with(|past| {
-            past.as_ref()
-                .map(|past| past.turns.clone())
+    let timeline = Memo::new(move |_| {
+        history.with(|history| history.as_ref().map(|history| history.timeline.clone()))
+    });
+    let scan = Memo::new(move |_| {
+        history.with(|history| history.as_ref().map(|history| history.scan.clone()))
+    });
+    let state_changes = Memo::new(move |_| {
+        history.with(|history| {
+            history
+                .as_ref()
+                .map(|history| history.state_changes.clone())
                 .unwrap_or_default()
         })
     });
-    let moves = Memo::new(move |_| {
-        past.with(|past| {
-            past.as_ref()
-                .map(|past| past.moves.clone())
+    let failovers = Memo::new(move |_| {
+        history.with(|history| {
+            history
+                .as_ref()
+                .map(|history| history.address_changes.clone())
                 .unwrap_or_default()
         })
     });
@@ -84,210 +91,214 @@ pub fn NodeCard(
                     view! {
                         <span class=format!("inline-flex items-center gap-1.5 whitespace-nowrap font-medium {}", state_tone(state).text())>
                             <StateDot state />
-                            {verdicts::node_state(state)}
+                            {terms::node_state(state)}
                         </span>
                     }.into_any()
                 }}
             </header>
-            {move || wrong().map(|why| view! { <Banner tone=state_tone(state()) announced=false>{why}</Banner> })}
+            {move || problem().map(|reason| view! { <Banner tone=state_tone(state()) announced=false>{reason}</Banner> })}
             {move || {
-                replica().then(|| view! { <Banner tone=Tone::Warn announced=false>{words::replica_here()}</Banner> })
+                is_replica().then(|| view! { <Banner tone=Tone::Warn announced=false>{t::replica_hint()}</Banner> })
             }}
             {move || {
-                missing.get().into_iter().map(|missing| view! { <Missing missing /> }).collect_view()
+                missing.get().into_iter().map(|missing| view! { <MissingPermissionBanner missing /> }).collect_view()
             }}
-            {move || worst.get().map(|finding| view! { <Worst finding /> })}
-            <dl class=FACTS>{move || shown(first())}</dl>
-            {move || may_lack.get().then(|| view! { <VouchBox node group /> })}
+            {move || worst.get().map(|finding| view! { <WorstFinding finding /> })}
+            <dl class=FACT_LIST_CLASS>{move || fact_items(primary())}</dl>
+            {move || is_excluded.get().then(|| view! { <ClearHazardForm node group /> })}
             <details class="fold gap-3">
-                <summary class="text-muted">{words::rest()}</summary>
-                {move || hour.get().map(|hour| view! { <HealthStrip hour /> })}
+                <summary class="text-muted">{t::details()}</summary>
+                {move || timeline.get().map(|timeline| view! { <HealthStrip timeline /> })}
                 {move || scan.get().map(|scan| view! { <ScanGauge scan /> })}
-                <dl class=FACTS>{move || shown(facts())}</dl>
+                <dl class=FACT_LIST_CLASS>{move || fact_items(facts())}</dl>
                 {move || {
-                    let moves = moves.get();
-                    (!moves.is_empty()).then(|| view! { <Moves moves /> })
+                    let failovers = failovers.get();
+                    (!failovers.is_empty()).then(|| view! { <FailoverList failovers /> })
                 }}
                 {move || {
-                    let turns = turns.get();
-                    (turns.len() > 1).then(|| view! { <Turns turns /> })
+                    let state_changes = state_changes.get();
+                    (state_changes.len() > 1).then(|| view! { <StateChangeList state_changes /> })
                 }}
             </details>
         </article>
     }
 }
 
-/// The look of a list of facts: those that come first, and the others below them, in the same columns.
-const FACTS: &str =
+/// The class of a list of facts. Both lists have the same columns, so that they align.
+const FACT_LIST_CLASS: &str =
     "grid grid-cols-[6.5rem_minmax(0,1fr)] gap-x-4 gap-y-1 [&_dd]:wrap-anywhere [&_dt]:text-muted";
 
 type Fact = (&'static str, String);
 
-fn shown(facts: Vec<Fact>) -> impl IntoView {
+fn fact_items(facts: Vec<Fact>) -> impl IntoView {
     let fact = |(name, value): Fact| view! { <dt>{name}</dt> <dd>{value}</dd> };
     facts.into_iter().map(fact).collect_view()
 }
 
-/// What the doctor says of it, for whoever would have to look for it far below.
+/// The most severe finding, on phones, where the findings are far below.
 #[component]
-fn Worst(finding: Finding) -> impl IntoView {
+fn WorstFinding(finding: FindingView) -> impl IntoView {
     let severity = finding.severity;
     view! {
         <p class="wrap-anywhere sm:hidden">
             <Badge tone=severity_tone(severity)>{findings::severity(severity)}</Badge>
             " "
-            {format::visible(&finding.what)}
+            {format::escape_invisible(&finding.summary)}
         </p>
     }
 }
 
-/// A permission that is missing, what that costs, and the line that grants it.
+/// A missing permission, its consequence, and the ACL rule that grants it.
 #[component]
-fn Missing(missing: MissingPermission) -> impl IntoView {
-    let costs = words::without_it(&words::costs(&missing));
+fn MissingPermissionBanner(missing: MissingPermission) -> impl IntoView {
+    let consequence = t::missing_impact(&t::permission_impact(&missing));
     let acl = missing.acl;
     view! {
         <Banner tone=Tone::Warn announced=false>
             <p>
-                {words::no_permission()} <code>{missing.permission}</code> {costs} {words::grants_it()}
+                {t::no_permission()} <code>{missing.permission}</code> {consequence} {t::grant_command()}
             </p>
             <p class="my-1">
                 <code class="wrap-anywhere select-all">{acl.clone()}</code>
             </p>
-            <CopyButton text=acl label=words::copy_line() />
+            <CopyButton text=acl label=t::copy_command() />
         </Banner>
     }
 }
 
-/// When it became another server, the latest first.
+/// The failovers, the latest first.
 #[component]
-fn Moves(moves: Vec<Moved>) -> impl IntoView {
-    let line = |moved: &Moved| {
-        let from = format::visible(&moved.from);
-        let told = words::moved_from(format::time_of_day(moved.at), from);
-        view! { <li>{told}</li> }
+fn FailoverList(failovers: Vec<AddressChange>) -> impl IntoView {
+    let line = |failover: &AddressChange| {
+        let from = format::escape_invisible(&failover.previous_address);
+        let text = t::failover_from(format::time_of_day(failover.at), from);
+        view! { <li>{text}</li> }
     };
-    let lines = moves.iter().rev().map(line).collect_view();
+    let lines = failovers.iter().rev().map(line).collect_view();
     view! {
         <details class="text-xs" open=true>
-            <summary class="text-muted">{words::moved()}</summary>
+            <summary class="text-muted">{t::failovers()}</summary>
             <ol class="mt-1 flex flex-col gap-0.5 wrap-anywhere">{lines}</ol>
         </details>
     }
 }
 
-/// The changes of its state, the latest first.
+/// The changes of state, the latest first.
 #[component]
-fn Turns(turns: Vec<Turn>) -> impl IntoView {
-    let line = |turn: &Turn| {
-        let reason = turn.reason.as_deref().map(told::said);
-        let state = verdicts::node_state(turn.state);
+fn StateChangeList(state_changes: Vec<StateChange>) -> impl IntoView {
+    let line = |change: &StateChange| {
+        let reason = change.reason.as_ref().map(reasons::clause);
+        let state = terms::node_state(change.state);
         let state = match reason {
-            Some(why) => punctuation::told(state, &why),
+            Some(reason) => punctuation::labelled(state, &reason),
             None => state.to_owned(),
         };
-        let told = format!("{} {state}", format::time_of_day(turn.at));
-        view! { <li>{told}</li> }
+        let text = format!("{} {state}", format::time_of_day(change.at));
+        view! { <li>{text}</li> }
     };
-    let lines = turns.iter().rev().map(line).collect_view();
+    let lines = state_changes.iter().rev().map(line).collect_view();
     view! {
         <details class="text-xs">
-            <summary class="text-muted">{words::turned()}</summary>
+            <summary class="text-muted">{t::state_changes()}</summary>
             <ol class="mt-1 flex flex-col gap-0.5 wrap-anywhere">{lines}</ol>
         </details>
     }
 }
 
-/// What is to be known of every node: since when it is like this, and how what happens on it becomes known.
-fn first_facts(node: &NodeView, now: Timestamp) -> Vec<Fact> {
-    let since = node
-        .since
-        .map(|since| format::time_of_day(since) + &punctuation::aside(&format::ago(since, now)));
+/// The facts shown for every node: since when it is in its state, and how changes are detected.
+fn primary_facts(node: &NodeView, now: Timestamp) -> Vec<Fact> {
+    let since = node.since.map(|since| {
+        format::time_of_day(since) + &punctuation::in_parentheses(&format::ago(since, now))
+    });
     let since_words = match node.state {
-        NodeState::Up => words::up_since(),
-        NodeState::Down | NodeState::Loading | NodeState::Refused => words::like_this_since(),
+        NodeState::Up => t::up_since(),
+        NodeState::Down | NodeState::Loading | NodeState::Refused => t::state_since(),
     };
-    let feed = verdicts::feed_level(node.feed);
+    let feed = terms::feed_level(node.feed);
     let feed = match &node.feed_reason {
-        Some(why) => words::feed_why(feed, told::said(why)),
+        Some(reason) => t::feed_with_reason(feed, reasons::clause(reason)),
         None => feed.to_owned(),
     };
     vec![
-        (since_words, since.unwrap_or_else(none)),
-        (words::changes_by(), feed),
+        (since_words, since.unwrap_or_else(dash)),
+        (t::change_detection(), feed),
     ]
 }
 
-fn none() -> String {
+fn dash() -> String {
     "–".to_owned()
 }
 
-fn facts(node: &NodeView, past: Option<&NodePast>, now: Timestamp) -> Vec<Fact> {
+fn detail_facts(node: &NodeView, history: Option<&NodeHistory>, now: Timestamp) -> Vec<Fact> {
     let ago = |moment: Option<Timestamp>| moment.map(|moment| format::ago(moment, now));
     let server = match (&node.server, &node.version) {
         (Some(server), Some(version)) => Some(format!("{server} {version}")),
-        (Some(one), None) | (None, Some(one)) => Some(one.clone()),
+        (Some(part), None) | (None, Some(part)) => Some(part.clone()),
         (None, None) => None,
     };
     let skew = node.clock_skew_ms.map(|ms| match node.latency_ms {
         Some(ping) => {
-            format::skew(ms) + &punctuation::aside(&format!("± {}", format::latency(ping / 2.0)))
+            format::skew(ms)
+                + &punctuation::in_parentheses(&format!("± {}", format::latency(ping / 2.0)))
         }
         None => format::skew(ms),
     });
-    let moved = node
-        .moved
-        .as_ref()
-        .map(|moved| words::from_where(format::ago(moved.at, now), format::visible(&moved.from)));
-    let persistence = past
-        .and_then(|past| past.keeps_every_write)
-        .map(|keeps| match keeps {
-            true => words::keeps_every_write().to_owned(),
-            false => words::may_forget().to_owned(),
+    let failover = node.moved.as_ref().map(|failover| {
+        t::failover_time_and_source(
+            format::ago(failover.at, now),
+            format::escape_invisible(&failover.previous_address),
+        )
+    });
+    let persistence = history
+        .and_then(|history| history.fsyncs_every_write)
+        .map(|is_durable| match is_durable {
+            true => t::persists_every_write().to_owned(),
+            false => t::may_lose_locks().to_owned(),
         });
     let new_locks = match node.hazard_until {
-        Some(until) if !node.votes => {
-            words::none_for(format::span(until.since(now).as_secs() * 1_000))
+        Some(until) if !node.quorum_eligible => {
+            t::new_locks_rejected(format::span(until.since(now).as_secs() * 1_000))
         }
-        Some(_) => words::taken_though().to_owned(),
-        None => words::taken().to_owned(),
+        Some(_) => t::new_locks_accepted_after_restart().to_owned(),
+        None => t::new_locks_accepted().to_owned(),
     };
     let uptime = node.uptime_ms.map(|ms| format::span(ms / 1_000 * 1_000));
-    let run = node
+    let run_id = node
         .run_id
         .as_ref()
-        .map(|run| run.chars().take(12).collect());
-    let read_from = match &node.read_from {
-        Some(replica) => told::said(replica),
-        None => words::the_node_itself().to_owned(),
+        .map(|run_id| run_id.chars().take(12).collect());
+    let read_from = match (&node.read_from, &node.read_from_unavailable_reason) {
+        (Some(replica), _) => format::escape_invisible(replica),
+        (None, Some(reason)) => reasons::clause(reason),
+        (None, None) => t::this_node().to_owned(),
     };
-    let not_seen = || words::not_seen().to_owned();
-    let role = node.role.map(|role| verdicts::role(role).to_owned());
+    let not_seen = || t::not_seen().to_owned();
+    let role = node.role.map(|role| terms::role(role).to_owned());
     let mut all = vec![
-        (words::role(), role.unwrap_or_else(none)),
-        (words::server(), server.unwrap_or_else(none)),
+        (t::role(), role.unwrap_or_else(dash)),
+        (t::server(), server.unwrap_or_else(dash)),
         (
-            words::last_answer(),
-            ago(node.heard_at).unwrap_or_else(none),
+            t::last_reply(),
+            ago(node.last_reply_at).unwrap_or_else(dash),
         ),
         (
-            words::round_trip(),
-            node.latency_ms.map_or_else(none, format::latency),
+            t::round_trip(),
+            node.latency_ms.map_or_else(dash, format::latency),
         ),
-        (words::clock(), skew.unwrap_or_else(none)),
-        (words::persistence(), persistence.unwrap_or_else(none)),
-        (words::running_for(), uptime.unwrap_or_else(none)),
+        (t::clock(), skew.unwrap_or_else(dash)),
+        (t::persistence(), persistence.unwrap_or_else(dash)),
+        (t::running_for(), uptime.unwrap_or_else(dash)),
         (
-            words::restarted(),
+            t::restarted(),
             ago(node.restarted_at).unwrap_or_else(not_seen),
         ),
-        (words::failed_over(), moved.unwrap_or_else(not_seen)),
-        (words::read_from(), read_from),
-        (words::new_locks(), new_locks),
-        (words::run(), run.unwrap_or_else(none)),
+        (t::failed_over(), failover.unwrap_or_else(not_seen)),
+        (t::read_from(), read_from),
+        (t::new_locks(), new_locks),
+        (t::run_id(), run_id.unwrap_or_else(dash)),
     ];
-    if let Some(slots) = past.and_then(|past| past.slots) {
-        all.insert(1, (words::slots(), words::slots_of(slots)));
+    if let Some(slots) = history.and_then(|history| history.slot_count) {
+        all.insert(1, (t::slots(), t::slots_of(slots)));
     }
     all
 }

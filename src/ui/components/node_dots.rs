@@ -1,92 +1,93 @@
-//! What each node says about a lock, as small shapes: ● holds, ◐ other owner, ○ cannot be asked, · absent.
+//! The reply of each node about a lock as a shape: ● held by the owner, ◐ held by another owner, ○
+//! unreachable, · absent.
 
 use leptos::prelude::*;
 
-use crate::domain::{Answer, Lock, NodeAnswer, Owner};
-use crate::ui::words::{punctuation, seen as words};
+use crate::domain::{Lock, NodeObservation, Observation, Owner};
+use crate::ui::i18n::{coverage as t, punctuation};
 
-/// What one node says, compared with the lock's owner.
+/// The reply of one node, compared with the lock's owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
-    /// Shows the owner.
+pub enum NodeMark {
+    /// The node shows the owner.
     Holds,
-    /// Shows somebody else.
-    Other,
-    /// Cannot be asked.
-    Silent,
-    /// Does not have it.
+    /// The node shows another owner.
+    OtherOwner,
+    /// The node did not reply.
+    Unreachable,
+    /// The node does not have the key.
     Absent,
 }
 
-impl Mark {
-    /// What this node says, seen from the owner.
-    pub fn of(node: &NodeAnswer, owner: Option<&Owner>) -> Self {
-        match &node.answer {
-            Answer::Holds { .. } => match owner {
-                Some(owner) if !node.answer.shows(owner) => Self::Other,
+impl NodeMark {
+    /// Compares a node's reply with the owner.
+    pub fn of(node: &NodeObservation, owner: Option<&Owner>) -> Self {
+        match &node.observation {
+            Observation::Holds { .. } => match owner {
+                Some(owner) if !node.observation.has_owner(owner) => Self::OtherOwner,
                 Some(_) | None => Self::Holds,
             },
-            Answer::Unreachable { .. } => Self::Silent,
-            Answer::Absent => Self::Absent,
+            Observation::Unreachable { .. } => Self::Unreachable,
+            Observation::Absent => Self::Absent,
         }
     }
 
-    /// The word beside or behind the shape.
-    pub fn words(self) -> &'static str {
+    /// The text of the shape.
+    pub fn label(self) -> &'static str {
         match self {
-            Self::Holds => words::holds(),
-            Self::Other => words::other_owner(),
-            Self::Silent => words::unreachable(),
-            Self::Absent => words::absent(),
+            Self::Holds => t::holds(),
+            Self::OtherOwner => t::other_owner(),
+            Self::Unreachable => t::unreachable(),
+            Self::Absent => t::absent(),
         }
     }
 }
 
-/// The marks of all nodes with their names.
-pub fn marks(lock: &Lock) -> Vec<(String, Mark)> {
+/// The node names with their marks.
+pub fn node_marks(lock: &Lock) -> Vec<(String, NodeMark)> {
     let owner = lock.owner.as_ref().or(lock.owners.first());
     lock.nodes
         .iter()
-        .map(|node| (node.node.clone(), Mark::of(node, owner)))
+        .map(|node| (node.node.clone(), NodeMark::of(node, owner)))
         .collect()
 }
 
-/// A row of shapes, one per node, that says all of it in words too.
+/// A row of shapes, one per node, with a text for screen readers.
 #[component]
 pub fn NodeDots(
-    /// Node names and what they say.
-    marks: Vec<(String, Mark)>,
+    /// The node names with their marks.
+    node_marks: Vec<(String, NodeMark)>,
 ) -> impl IntoView {
-    let said: Vec<String> = marks
+    let label: Vec<String> = node_marks
         .iter()
-        .map(|(node, mark)| format!("{node} {}", mark.words()))
+        .map(|(node, mark)| format!("{node} {}", mark.label()))
         .collect();
-    let said = said.join(punctuation::comma());
+    let label = label.join(punctuation::comma());
     view! {
-        <span class="inline-flex items-center gap-1 align-middle" role="img" aria-label=said.clone() title=said>
-            {marks.into_iter().map(|(_, mark)| view! { <Dot mark /> }).collect_view()}
+        <span class="inline-flex items-center gap-1 align-middle" role="img" aria-label=label.clone() title=label>
+            {node_marks.into_iter().map(|(_, mark)| view! { <Dot mark /> }).collect_view()}
         </span>
     }
 }
 
-/// One shape.
+/// The shape of one mark.
 #[component]
 pub fn Dot(
-    /// What the node says.
-    mark: Mark,
+    /// The mark to draw.
+    mark: NodeMark,
 ) -> impl IntoView {
     let inside = match mark {
-        Mark::Holds => view! { <circle class="fill-held" cx="6" cy="6" r="4.5"></circle> }.into_any(),
-        Mark::Other => view! {
+        NodeMark::Holds => view! { <circle class="fill-held" cx="6" cy="6" r="4.5"></circle> }.into_any(),
+        NodeMark::OtherOwner => view! {
             <circle class="stroke-alarm" cx="6" cy="6" r="4.25" fill="none" stroke-width="1.5"></circle>
             <path class="fill-alarm" d="M6 1.75a4.25 4.25 0 0 0 0 8.5z"></path>
         }
         .into_any(),
-        Mark::Silent => {
+        NodeMark::Unreachable => {
             view! { <circle class="stroke-unsure" cx="6" cy="6" r="4.25" fill="none" stroke-width="1.5" stroke-dasharray="2.2 1.6"></circle> }
                 .into_any()
         }
-        Mark::Absent => view! { <circle class="fill-faint" cx="6" cy="6" r="1.5"></circle> }.into_any(),
+        NodeMark::Absent => view! { <circle class="fill-faint" cx="6" cy="6" r="1.5"></circle> }.into_any(),
     };
     view! {
         <svg class="size-3 shrink-0" viewBox="0 0 12 12" aria-hidden="true">

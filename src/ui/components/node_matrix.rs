@@ -1,24 +1,24 @@
-//! What each node answers about one lock, side by side with what is known of the node.
+//! The replies of all nodes about one lock, with the state of each node.
 
 use leptos::prelude::*;
 
-use super::node_dots::{Dot, Mark};
+use super::node_dots::{Dot, NodeMark};
 use super::owner_name::OwnerName;
-use crate::domain::{Answer, GroupView, Lock, NodeAnswer, NodeView, Owner, Timestamp};
+use crate::domain::{GroupView, Lock, NodeObservation, NodeView, Observation, Owner, Timestamp};
 use crate::ui::format::{self, LeaseWords};
+use crate::ui::i18n::lock as t;
+use crate::ui::i18n::reasons;
 use crate::ui::kit::Table;
 use crate::ui::kit::card::CARD;
 use crate::ui::live::Live;
-use crate::ui::words::lock as words;
-use crate::ui::words::told;
 
-/// The answers of all nodes.
+/// A table of the replies of all nodes.
 #[component]
 pub fn NodeMatrix(
-    /// The lock.
+    /// The lock, updated live.
     #[prop(into)]
     lock: Signal<Lock>,
-    /// Its group, for what is known of the nodes.
+    /// The lock's group, for the state of the nodes.
     #[prop(into)]
     group: Signal<Option<GroupView>>,
 ) -> impl IntoView {
@@ -31,46 +31,49 @@ pub fn NodeMatrix(
         })
     });
     let titles = [
-        words::node(),
-        words::answer(),
-        words::owner(),
-        words::lease(),
-        words::clock(),
-        words::restarted(),
-        words::ping(),
+        t::node(),
+        t::state(),
+        t::owner(),
+        t::lease(),
+        t::clock(),
+        t::restarted(),
+        t::ping(),
     ];
     let head = "px-3 py-1.5 text-start font-medium text-muted whitespace-nowrap";
     view! {
         <div
             class=format!("overflow-x-auto {CARD}")
             role="region"
-            aria-label=words::nodes()
+            aria-label=t::nodes()
             tabindex="0"
         >
             <Table titles=titles.to_vec() title_class=head class="card-table w-full border-collapse">
-                {move || names.get().into_iter().map(|name| view! { <NodeLine name lock group /> }).collect_view()}
+                {move || names.get().into_iter().map(|name| view! { <NodeRow name lock group /> }).collect_view()}
             </Table>
         </div>
     }
 }
 
 #[component]
-fn NodeLine(name: String, lock: Signal<Lock>, group: Signal<Option<GroupView>>) -> impl IntoView {
+fn NodeRow(name: String, lock: Signal<Lock>, group: Signal<Option<GroupView>>) -> impl IntoView {
     const CELL: &str = "px-3 py-1.5 md:whitespace-nowrap";
     let live = Live::expect();
     let name = StoredValue::new(name);
-    let answer = move |lock: &Lock| {
+    let observation = move |lock: &Lock| {
         let find = |name: &String| lock.nodes.iter().find(|node| node.node == *name).cloned();
         name.with_value(find)
     };
-    let said = move || {
+    let reply = move || {
         let lock = lock.read();
-        let (mark, told) = said(&answer(&lock)?, lock.owner.as_ref().or(lock.owners.first()));
+        let (mark, text) = describe_observation(
+            &observation(&lock)?,
+            lock.owner.as_ref().or(lock.owners.first()),
+        );
         Some(
             view! {
                 <span class="inline-flex items-center gap-1.5">
                     <Dot mark />
-                    {told}
+                    {text}
                 </span>
             }
             .into_any(),
@@ -78,10 +81,10 @@ fn NodeLine(name: String, lock: Signal<Lock>, group: Signal<Option<GroupView>>) 
     };
     let owner = move || {
         let lock = lock.read();
-        let node = answer(&lock);
+        let node = observation(&lock);
         let owners: Vec<Owner> = node
             .iter()
-            .flat_map(|node| node.answer.owners().cloned())
+            .flat_map(|node| node.observation.owners().cloned())
             .collect();
         if owners.is_empty() {
             return "–".into_any();
@@ -97,50 +100,50 @@ fn NodeLine(name: String, lock: Signal<Lock>, group: Signal<Option<GroupView>>) 
     };
     let lease = move || {
         let lock = lock.read();
-        let outlives = lock.format.outlives_its_lease();
-        lease_words(answer(&lock).as_ref(), outlives, live.now.get())
+        let outlives = lock.format.outlives_lease();
+        lease_text(observation(&lock).as_ref(), outlives, live.now.get())
     };
-    let figure = move |tell: fn(&NodeView, Timestamp) -> Option<String>| {
+    let node_fact = move |value_of: fn(&NodeView, Timestamp) -> Option<String>| {
         let group = group.read();
         let nodes = group.iter().flat_map(|group| &group.nodes);
-        let mut here = nodes.filter(|node| name.with_value(|name| node.name == *name));
-        let told = here.next().and_then(|node| tell(node, live.now.get()));
-        told.unwrap_or_else(|| "–".to_owned())
+        let mut node = nodes.filter(|node| name.with_value(|name| node.name == *name));
+        let text = node.next().and_then(|node| value_of(node, live.now.get()));
+        text.unwrap_or_else(|| "–".to_owned())
     };
     view! {
         <tr role="row" class="is-short border-t border-line">
             <td role="cell" class=format!("{CELL} font-medium wrap-anywhere")>{name.get_value()}</td>
             <td role="cell" class=CELL>
-                {move || said()}
+                {move || reply()}
             </td>
-            <td role="cell" class=format!("{CELL} basis-full") data-label=words::owner()>{move || owner()}</td>
-            <td role="cell" class=CELL data-label=words::lease()>{move || lease()}</td>
-            <td role="cell" class=CELL data-label=words::clock()>{move || figure(|node, _| node.clock_skew_ms.map(format::skew))}</td>
-            <td role="cell" class=CELL data-label=words::restarted()>
-                {move || figure(|node, now| node.restarted_at.map(|at| format::ago(at, now)))}
+            <td role="cell" class=format!("{CELL} basis-full") data-label=t::owner()>{move || owner()}</td>
+            <td role="cell" class=CELL data-label=t::lease()>{move || lease()}</td>
+            <td role="cell" class=CELL data-label=t::clock()>{move || node_fact(|node, _| node.clock_skew_ms.map(format::skew))}</td>
+            <td role="cell" class=CELL data-label=t::restarted()>
+                {move || node_fact(|node, now| node.restarted_at.map(|at| format::ago(at, now)))}
             </td>
-            <td role="cell" class=CELL data-label=words::ping()>{move || figure(|node, _| node.latency_ms.map(format::latency))}</td>
+            <td role="cell" class=CELL data-label=t::ping()>{move || node_fact(|node, _| node.latency_ms.map(format::latency))}</td>
         </tr>
     }
 }
 
-fn said(node: &NodeAnswer, owner: Option<&Owner>) -> (Mark, String) {
-    let mark = Mark::of(node, owner);
-    let told = match &node.answer {
-        Answer::Unreachable { reason } => words::unreachable(&told::said(reason)),
-        Answer::Holds { .. } | Answer::Absent => mark.words().to_owned(),
+fn describe_observation(node: &NodeObservation, owner: Option<&Owner>) -> (NodeMark, String) {
+    let mark = NodeMark::of(node, owner);
+    let text = match &node.observation {
+        Observation::Unreachable { reason } => t::unreachable(&reasons::clause(reason)),
+        Observation::Holds { .. } | Observation::Absent => mark.label().to_owned(),
     };
-    (mark, told)
+    (mark, text)
 }
 
-fn lease_words(answer: Option<&NodeAnswer>, outlives: bool, now: Timestamp) -> String {
-    match answer.map(|node| &node.answer) {
-        Some(Answer::Holds { lease, .. }) => match format::lease(*lease, outlives, now) {
-            LeaseWords::None => words::no_lease().to_owned(),
+fn lease_text(observation: Option<&NodeObservation>, outlives: bool, now: Timestamp) -> String {
+    match observation.map(|node| &node.observation) {
+        Some(Observation::Holds { lease, .. }) => match format::lease(*lease, outlives, now) {
+            LeaseWords::None => t::no_lease().to_owned(),
             LeaseWords::Left(left) => left,
-            LeaseWords::Over => words::over().to_owned(),
-            LeaseWords::Past(since) => words::past_its_time(&since),
+            LeaseWords::Over => t::expired().to_owned(),
+            LeaseWords::Past(since) => t::expired_since(&since),
         },
-        Some(Answer::Absent | Answer::Unreachable { .. }) | None => "–".to_owned(),
+        Some(Observation::Absent | Observation::Unreachable { .. }) | None => "–".to_owned(),
     }
 }

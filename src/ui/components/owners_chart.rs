@@ -1,72 +1,67 @@
-//! Who held a lock over time: a row for each owner, a bar for each hold, its renewals as ticks, and a cross where it was ended by
-//! force.
+//! A chart of a lock's owners over time: a row per owner, a bar per hold, a tick per renewal, and a
+//! cross for a force release.
 
 use leptos::prelude::*;
 
-use super::chart_marks::{time, tone};
-use crate::domain::{Beat, Fingerprint, Hold, HowEnded, Timestamp};
+use super::chart_format::{hold_tone, utc_time};
+use crate::domain::{Fingerprint, Hold, HoldEndReason, RenewalEvent, Timestamp};
 use crate::ui::format;
-use crate::ui::kit::chart::{Reach, Span, SpanChart, SpanRow};
+use crate::ui::i18n::lock as t;
+use crate::ui::kit::chart::{ChartSpan, Scale, SpanChart, SpanRow};
 use crate::ui::live::Live;
-use crate::ui::words::lock as words;
 
-/// So many owners have a row, those that held it last.
-const MOST_ROWS: usize = 8;
-/// So many holds are drawn.
-const MOST_HOLDS: usize = 40;
+/// The number of owners with a row, starting with the latest.
+const MAX_ROWS: usize = 8;
+/// The number of holds drawn, starting with the latest.
+const MAX_HOLDS: usize = 40;
 
-/// The picture.
+/// The chart.
 #[component]
 pub fn OwnersChart(
     /// The holds, the latest first.
     holds: Vec<Hold>,
-    /// The renewals that are known.
-    beats: Vec<Beat>,
+    /// The recorded renewals.
+    renewals: Vec<RenewalEvent>,
 ) -> impl IntoView {
     let live = Live::expect();
     let mut holds = holds;
-    holds.truncate(MOST_HOLDS);
-    let begin = holds.iter().map(|hold| hold.from).min();
-    let begin = begin.unwrap_or_else(|| live.now.get_untracked());
-    let table = rows_of_table(&holds);
+    holds.truncate(MAX_HOLDS);
+    let start = holds.iter().map(|hold| hold.started_at).min();
+    let start = start.unwrap_or_else(|| live.now.get_untracked());
+    let table = table_rows(&holds);
     let summary = {
-        let forced = |hold: &&Hold| hold.ending == Some(HowEnded::Forced);
-        let many = format::counted(holds.len(), "hold");
-        let forced = holds.iter().filter(forced).count();
-        words::who_chart(&many, owners(&holds).len(), forced)
+        let is_forced = |hold: &&Hold| hold.end_reason == Some(HoldEndReason::Forced);
+        let count = format::hold_count(holds.len());
+        let forced = holds.iter().filter(is_forced).count();
+        t::owners_chart(distinct_owners(&holds).len(), &count, forced)
     };
-    // Once a second is often enough for a picture.
+    // One update per second is enough for a chart.
     let now = Memo::new(move |_| live.now.get().millis().div_euclid(1_000) * 1_000);
-    let reach = Memo::new(move |_| Reach {
-        from: begin.millis(),
-        until: now.get().max(begin.millis() + 1_000),
+    let range = Memo::new(move |_| Scale {
+        from: start.millis(),
+        until: now.get().max(start.millis() + 1_000),
     });
-    let rows = Signal::derive(move || rows(&holds, &beats, now.get()));
-    let ends = Signal::derive(move || (time(begin), words::now().to_owned()));
-    let columns = vec![
-        words::owner(),
-        words::from(),
-        words::until(),
-        words::ended_by(),
-    ];
+    let rows = Signal::derive(move || span_rows(&holds, &renewals, now.get()));
+    let end_labels = Signal::derive(move || (utc_time(start), t::now().to_owned()));
+    let columns = vec![t::owner(), t::from(), t::until(), t::end_reason()];
     view! {
         <div class="mb-4">
-            <h3 class="mb-1 font-medium">{words::who_held()}</h3>
+            <h3 class="mb-1 font-medium">{t::owners_over_time()}</h3>
             <SpanChart
                 id="owners-chart"
-                title=words::who_held()
+                title=t::owners_over_time()
                 summary=Signal::stored(summary)
-                ends
-                reach
+                ends=end_labels
+                reach=range
                 rows
-                table=(words::as_table().to_owned(), columns, Signal::stored(table))
+                table=(t::as_table().to_owned(), columns, Signal::stored(table))
             />
         </div>
     }
 }
 
-/// Each owner once, the one that held it last first.
-fn owners(holds: &[Hold]) -> Vec<&Fingerprint> {
+/// The distinct owners, the latest first.
+fn distinct_owners(holds: &[Hold]) -> Vec<&Fingerprint> {
     let mut owners: Vec<&Fingerprint> = Vec::new();
     for hold in holds {
         if !owners.contains(&&hold.fingerprint) {
@@ -76,47 +71,47 @@ fn owners(holds: &[Hold]) -> Vec<&Fingerprint> {
     owners
 }
 
-fn name(hold: &Hold) -> String {
+fn hold_name(hold: &Hold) -> String {
     match &hold.label {
-        Some(label) => format::shorten(&format::visible(label), 36),
+        Some(label) => format::shorten(&format::escape_invisible(label), 36),
         None => hold.fingerprint.as_str()[..8].to_owned(),
     }
 }
 
-fn rows(holds: &[Hold], beats: &[Beat], now: i64) -> Vec<SpanRow> {
+fn span_rows(holds: &[Hold], renewals: &[RenewalEvent], now: i64) -> Vec<SpanRow> {
     let row = |owner: &Fingerprint| {
         let mut row = SpanRow::default();
         for hold in holds.iter().filter(|hold| hold.fingerprint == *owner) {
-            row.name = name(hold);
+            row.name = hold_name(hold);
             let (from, until) = (
-                hold.from.millis(),
-                hold.until.map_or(now, Timestamp::millis),
+                hold.started_at.millis(),
+                hold.ended_at.map_or(now, Timestamp::millis),
             );
-            row.spans.push(Span {
+            row.spans.push(ChartSpan {
                 from,
                 until: until.max(from),
-                tone: tone(hold.ending),
-                is_cut: hold.ending == Some(HowEnded::Forced),
-                goes_on: hold.until.is_none(),
+                tone: hold_tone(hold.end_reason),
+                is_interrupted: hold.end_reason == Some(HoldEndReason::Forced),
+                is_ongoing: hold.ended_at.is_none(),
             });
-            // The first moment is where the hold begins: that is no renewal.
-            let beats = beats.iter().map(|beat| beat.at.millis());
+            // The first observation is the start of the hold, not a renewal.
+            let renewals = renewals.iter().map(|renewal| renewal.at.millis());
             row.ticks
-                .extend(beats.filter(|at| *at > from && *at <= until));
+                .extend(renewals.filter(|at| *at > from && *at <= until));
         }
         row
     };
-    let owners = owners(holds).into_iter();
-    owners.take(MOST_ROWS).map(row).collect()
+    let owners = distinct_owners(holds).into_iter();
+    owners.take(MAX_ROWS).map(row).collect()
 }
 
-fn rows_of_table(holds: &[Hold]) -> Vec<Vec<String>> {
+fn table_rows(holds: &[Hold]) -> Vec<Vec<String>> {
     let row = |hold: &Hold| {
         vec![
-            name(hold),
-            time(hold.from),
-            hold.until.map(time).unwrap_or_default(),
-            words::ended(hold.ending).to_owned(),
+            hold_name(hold),
+            utc_time(hold.started_at),
+            hold.ended_at.map(utc_time).unwrap_or_default(),
+            t::ended(hold.end_reason).to_owned(),
         ]
     };
     holds.iter().map(row).collect()
@@ -125,19 +120,19 @@ fn rows_of_table(holds: &[Hold]) -> Vec<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Start;
+    use crate::domain::StartSource;
     use crate::domain::testing::{NOW, owner};
 
-    fn hold(n: u8, from: i64, until: Option<i64>, ending: Option<HowEnded>) -> Hold {
+    fn hold(n: u8, from: i64, until: Option<i64>, end_reason: Option<HoldEndReason>) -> Hold {
         Hold {
             fingerprint: owner(n).fingerprint,
             label: owner(n).label,
-            from: NOW.plus_millis(from),
-            from_is: Start::Appeared,
-            from_within_ms: Some(0),
-            until: until.map(|ms| NOW.plus_millis(ms)),
-            ending,
-            renewals: 0,
+            started_at: NOW.plus_millis(from),
+            started_at_source: StartSource::Appeared,
+            started_at_uncertainty_ms: Some(0),
+            ended_at: until.map(|ms| NOW.plus_millis(ms)),
+            end_reason,
+            renewal_count: 0,
         }
     }
 
@@ -145,18 +140,18 @@ mod tests {
     fn each_owner_has_a_row_with_its_holds_and_its_own_renewals() {
         let holds = [
             hold(2, 500, None, None),
-            hold(1, 200, Some(300), Some(HowEnded::Forced)),
-            hold(2, 0, Some(100), Some(HowEnded::Released)),
+            hold(1, 200, Some(300), Some(HoldEndReason::Forced)),
+            hold(2, 0, Some(100), Some(HoldEndReason::Released)),
         ];
-        let beat = |ms: i64| Beat {
+        let renewal = |ms: i64| RenewalEvent {
             at: NOW.plus_millis(ms),
             expires_at: NOW.plus_millis(ms + 30),
         };
-        let beats = [200, 250, 500, 600].map(beat);
-        let rows = rows(&holds, &beats, NOW.plus_millis(900).millis());
+        let renewals = [200, 250, 500, 600].map(renewal);
+        let rows = span_rows(&holds, &renewals, NOW.plus_millis(900).millis());
         let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
         assert_eq!(names, ["api-2", "api-1"]);
-        assert!(rows[0].spans[0].goes_on && rows[1].spans[0].is_cut);
+        assert!(rows[0].spans[0].is_ongoing && rows[1].spans[0].is_interrupted);
         let since = |row: &SpanRow| -> Vec<i64> {
             let ticks = row.ticks.iter();
             ticks.map(|at| at - NOW.millis()).collect()

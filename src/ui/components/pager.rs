@@ -1,60 +1,60 @@
-//! The way to the rows before and after those of a list that are shown: plain addresses.
+//! Links to the previous and the next page of a list, for browsers without JavaScript.
 
 use leptos::prelude::*;
 
-use crate::ui::first_view::rows_at_first;
+use crate::ui::i18n::grouping as t;
+use crate::ui::initial_view::initial_rows;
 use crate::ui::kit::Link;
-use crate::ui::query::Query;
-use crate::ui::words::rows as words;
+use crate::ui::locks_query::LocksQuery;
 
-/// Which rows of a list are shown.
+/// The range of rows that is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Page {
-    /// How many come before.
+pub struct PageRange {
+    /// The number of rows before the range.
     pub from: usize,
-    /// How many are shown.
+    /// The number of rows in the range.
     pub rows: usize,
-    /// How many there are.
+    /// The number of rows in the list.
     pub total: usize,
 }
 
-impl Page {
-    /// Where the page of so many rows before this one begins, and where the one behind.
+impl PageRange {
+    /// The offsets of the previous and the next page of `rows` rows.
     fn neighbours(self, rows: usize) -> (Option<usize>, Option<usize>) {
-        let before = (self.from > 0).then(|| self.from.saturating_sub(rows));
-        let behind = self.from + self.rows;
-        (before, Some(behind).filter(|behind| *behind < self.total))
+        let previous = (self.from > 0).then(|| self.from.saturating_sub(rows));
+        let next = self.from + self.rows;
+        (previous, Some(next).filter(|next| *next < self.total))
     }
 }
 
-/// Which rows are shown, and the pages beside them; nothing where these are all.
+/// The range of rows and the links. Empty if all rows are shown.
 #[component]
 pub fn Pager(
-    /// The list.
-    query: Memo<Query>,
-    /// Which of its rows are shown.
+    /// The query of the list.
+    query: Memo<LocksQuery>,
+    /// The range of rows that is shown.
     #[prop(into)]
-    page: Signal<Page>,
+    page: Signal<PageRange>,
 ) -> impl IntoView {
-    const LINK: &str = "inline-flex h-7 items-center rounded-md px-2 text-accent underline underline-offset-2 hover:bg-sunken";
-    let link = move |to: Option<usize>, said: &'static str| {
-        let href = query.with(|query| to.map(|from| query.beginning_at(from).path()));
-        href.map(|href| view! { <Link href=href class=LINK>{said}</Link> })
+    const LINK_CLASS: &str = "inline-flex h-7 items-center rounded-md px-2 text-accent underline underline-offset-2 hover:bg-sunken";
+    let link = move |to: Option<usize>, label: &'static str| {
+        let href = query.with(|query| to.map(|from| query.with_offset(from).path()));
+        href.map(|href| view! { <Link href=href class=LINK_CLASS>{label}</Link> })
     };
-    let shown = move || {
+    let content = move || {
         let page = page.get();
-        let (before, behind) = page.neighbours(query.with(rows_at_first));
-        (before.is_some() || behind.is_some()).then(|| {
+        let (previous, next) = page.neighbours(query.with(initial_rows));
+        (previous.is_some() || next.is_some()).then(|| {
             view! {
-                <nav aria-label=words::pages() class="flex flex-wrap items-center gap-x-3 gap-y-1 py-2 text-muted">
-                    <p>{words::shown(page.from + 1, page.from + page.rows, page.total)}</p>
-                    {link(before, words::previous())}
-                    {link(behind, words::next())}
+                <nav aria-label=t::pages() class="flex flex-wrap items-center gap-x-3 gap-y-1 py-2 text-muted">
+                    <p>{t::shown(page.from + 1, page.from + page.rows, page.total)}</p>
+                    {link(previous, t::previous())}
+                    {link(next, t::next())}
                 </nav>
             }
         })
     };
-    view! { {move || shown()} }
+    view! { {move || content()} }
 }
 
 #[cfg(test)]
@@ -71,7 +71,7 @@ mod tests {
             (140, 60, 200, (Some(80), None)),
             (0, 0, 0, (None, None)),
         ] {
-            let page = Page { from, rows, total };
+            let page = PageRange { from, rows, total };
             assert_eq!(page.neighbours(60), neighbours, "{page:?}");
         }
     }

@@ -1,72 +1,72 @@
-//! Views that somebody gave a name: what the table shows and in which order, remembered by this browser for each person.
+//! Saved views: named filters and sort orders of the table, stored in the browser per user.
 
 use leptos::html;
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;
 use leptos_router::hooks::use_navigate;
 
-use crate::domain::Came;
+use crate::domain::SessionKind;
+use crate::ui::i18n::locks as t;
 use crate::ui::kit::field::CONTROL;
-use crate::ui::kit::{Button, Icon, Sign};
+use crate::ui::kit::{Button, Icon, IconName};
 use crate::ui::lazy::{lazy, lazy_view};
 use crate::ui::live::Live;
-use crate::ui::query::Query;
-use crate::ui::traces;
-use crate::ui::words::locks as words;
+use crate::ui::local_storage;
+use crate::ui::locks_query::LocksQuery;
 
-const STORED: &str = "lockkeeper.views";
-/// More are not kept.
-const MOST: usize = 50;
+const STORAGE_KEY: &str = "lockkeeper.views";
+/// The maximum number of views. The oldest is dropped.
+const MAX_VIEWS: usize = 50;
 
-/// A view with its name.
+/// A saved view.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct View {
-    /// What somebody called it.
+pub struct SavedView {
+    /// The name that the user chose.
     pub name: String,
-    /// Where it is shown.
+    /// The path and query of the page.
     pub path: String,
 }
 
-/// The views of whoever sees the page. In the browser only.
-pub fn views(live: Live) -> Vec<View> {
-    read(&traces::kept(&stored(live)).unwrap_or_default())
+/// Loads the saved views of the current user. Browser only.
+pub fn load_views(live: Live) -> Vec<SavedView> {
+    parse(&local_storage::get(&storage_key(live)).unwrap_or_default())
 }
 
-/// The menu of views; what is in it is fetched when it is first opened.
+/// The menu of saved views. Its code is loaded when it is first opened.
 #[component]
 pub fn SavedViews(
-    /// What is shown now.
-    query: Memo<Query>,
+    /// The current query.
+    query: Memo<LocksQuery>,
 ) -> impl IntoView {
-    let is_wanted = RwSignal::new(false);
-    // Once only: setting it again would draw it anew.
-    let want = move || {
-        if !is_wanted.get_untracked() {
-            is_wanted.set(true);
+    let is_opened = RwSignal::new(false);
+    // Setting the signal again would render the menu again.
+    let on_open = move || {
+        if !is_opened.get_untracked() {
+            is_opened.set(true);
         }
     };
-    let inside = move || is_wanted.get().then(|| lazy_view(move || inside(query)));
+    let menu = move || is_opened.get().then(|| lazy_view(move || menu(query)));
     view! {
-        <details class="needs-script relative" on:toggle=move |_| want()>
+        <details class="needs-script relative" on:toggle=move |_| on_open()>
             <summary class="inline-flex h-7 list-none items-center rounded-md px-2 hover:bg-sunken hover:text-ink">
-                {words::views()}
+                {t::views()}
             </summary>
             <div class="absolute start-0 top-full z-20 mt-1 flex w-72 flex-col gap-2 rounded-md border border-line-strong bg-surface p-2 text-ink shadow-high">
-                {move || inside()}
+                {move || menu()}
             </div>
         </details>
     }
 }
 
-lazy! { dialogs: fn inside(query: Memo<Query>) -> view! { <Inside query /> } }
+lazy! { dialogs: fn menu(query: Memo<LocksQuery>) -> view! { <SavedViewsMenu query /> } }
 
 #[component]
-fn Inside(query: Memo<Query>) -> impl IntoView {
+fn SavedViewsMenu(query: Memo<LocksQuery>) -> impl IntoView {
     let live = Live::expect();
-    let views = RwSignal::new(Vec::<View>::new());
-    Effect::new(move || views.set(self::views(live)));
-    let keep = move |next: Vec<View>| {
-        traces::keep(&stored(live), &written(&next));
+    let views = RwSignal::new(Vec::<SavedView>::new());
+    Effect::new(move || views.set(self::load_views(live)));
+    let store = move |next: Vec<SavedView>| {
+        local_storage::set(&storage_key(live), &serialize(&next));
         views.set(next);
     };
     let name = NodeRef::<html::Input>::new();
@@ -75,22 +75,19 @@ fn Inside(query: Memo<Query>) -> impl IntoView {
         let Some(input) = name.get_untracked() else {
             return;
         };
-        let given = input.value().trim().to_owned();
-        if given.is_empty() {
+        let new_name = input.value().trim().to_owned();
+        if new_name.is_empty() {
             return;
         }
-        let path = query.with_untracked(Query::path);
-        keep(with(views.get_untracked(), &given, path));
+        let path = query.with_untracked(LocksQuery::path);
+        store(with_view(views.get_untracked(), &new_name, path));
         input.set_value("");
     };
     let navigate = StoredValue::new(use_navigate());
-    let line = move |view: View| {
-        let (shown, dropped, label) = (
-            view.clone(),
-            view.name.clone(),
-            words::delete_view(&view.name),
-        );
-        let is_here = {
+    let line = move |view: SavedView| {
+        let (opened, name_to_delete, label) =
+            (view.clone(), view.name.clone(), t::delete_view(&view.name));
+        let is_current = {
             let path = view.path.clone();
             move || query.with(|query| query.path() == path).then_some("true")
         };
@@ -99,11 +96,11 @@ fn Inside(query: Memo<Query>) -> impl IntoView {
                 <button
                     type="button"
                     class="grow truncate rounded px-2 py-1 text-start hover:bg-sunken aria-[current]:bg-accent-soft"
-                    aria-current=is_here
+                    aria-current=is_current
                     title=view.path.clone()
                     on:click=move |_| {
                         let options = NavigateOptions { scroll: false, ..NavigateOptions::default() };
-                        navigate.with_value(|navigate| navigate(&shown.path, options));
+                        navigate.with_value(|navigate| navigate(&opened.path, options));
                     }
                 >
                     {view.name}
@@ -115,11 +112,11 @@ fn Inside(query: Memo<Query>) -> impl IntoView {
                     title=label
                     on:click=move |_| {
                         let mut left = views.get_untracked();
-                        left.retain(|view| view.name != dropped);
-                        keep(left);
+                        left.retain(|view| view.name != name_to_delete);
+                        store(left);
                     }
                 >
-                    <Icon sign=Sign::Cross />
+                    <Icon name=IconName::Cross />
                 </button>
             </li>
         }
@@ -128,49 +125,54 @@ fn Inside(query: Memo<Query>) -> impl IntoView {
         {move || {
             let views = views.get();
             match views.is_empty() {
-                true => view! { <p class="px-2 text-muted">{words::no_views()}</p> }.into_any(),
+                true => view! { <p class="px-2 text-muted">{t::no_views()}</p> }.into_any(),
                 false => view! { <ul class="max-h-64 overflow-y-auto">{views.into_iter().map(line).collect_view()}</ul> }.into_any(),
             }
         }}
         <form class="flex gap-2" on:submit=save>
-            <input node_ref=name class=CONTROL aria-label=words::view_name() placeholder=words::view_name() maxlength="60" autocomplete="off" />
-            <Button submits=true>{words::save_view()}</Button>
+            <input node_ref=name class=CONTROL aria-label=t::view_name() placeholder=t::view_name() maxlength="60" autocomplete="off" />
+            <Button submits=true>{t::save_view()}</Button>
         </form>
     }
 }
 
-/// The views with one more; one of the same name is replaced, one at the same place gets the new name.
-fn with(mut views: Vec<View>, name: &str, path: String) -> Vec<View> {
+/// Adds a view. It replaces a view of the same name or the same path.
+fn with_view(mut views: Vec<SavedView>, name: &str, path: String) -> Vec<SavedView> {
     views.retain(|view| view.name != name && view.path != path);
-    views.push(View {
+    views.push(SavedView {
         name: name.to_owned(),
         path,
     });
-    views.drain(..views.len().saturating_sub(MOST));
+    views.drain(..views.len().saturating_sub(MAX_VIEWS));
     views
 }
 
-/// Under which name they are remembered: each person's own.
-fn stored(live: Live) -> String {
-    let name = live.me.with_untracked(|me| match me {
-        Some(me) if matches!(me.came, Came::SignedIn | Came::VouchedFor) => Some(me.name.clone()),
+/// The storage key, one per signed-in user.
+fn storage_key(live: Live) -> String {
+    let name = live.user.with_untracked(|me| match me {
+        Some(me) if matches!(me.session, SessionKind::SignedIn | SessionKind::External) => {
+            Some(me.name.clone())
+        }
         Some(_) | None => None,
     });
-    name.map_or_else(|| STORED.to_owned(), |name| format!("{STORED}.{name}"))
+    name.map_or_else(
+        || STORAGE_KEY.to_owned(),
+        |name| format!("{STORAGE_KEY}.{name}"),
+    )
 }
 
-/// One view on each line: its address, a space, its name.
-fn written(views: &[View]) -> String {
-    let line = |view: &View| format!("{} {}", view.path, view.name);
+/// Serializes the views, one per line: path, space, name.
+fn serialize(views: &[SavedView]) -> String {
+    let line = |view: &SavedView| format!("{} {}", view.path, view.name);
     views.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn read(text: &str) -> Vec<View> {
+fn parse(text: &str) -> Vec<SavedView> {
     let line = |line: &str| {
         let (path, name) = line.split_once(' ')?;
-        // Only places of this console: what is stored may have been tampered with.
-        let is_ours = path.starts_with('/') && !path.starts_with("//");
-        is_ours.then(|| View {
+        // Only paths of this console are accepted, because stored data may have been tampered with.
+        let is_local = path.starts_with('/') && !path.starts_with("//");
+        is_local.then(|| SavedView {
             name: name.to_owned(),
             path: path.to_owned(),
         })
@@ -183,20 +185,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn views_are_read_as_they_were_written() {
-        let views = with(Vec::new(), "stuck ones", "/?q=held%3E10m".to_owned());
-        let views = with(views, "all", "/".to_owned());
-        assert_eq!(read(&written(&views)), views);
-        let renamed = with(views, "old ones", "/?q=held%3E10m".to_owned());
+    fn saved_views_survive_a_round_trip() {
+        let views = with_view(Vec::new(), "stuck ones", "/?q=held%3E10m".to_owned());
+        let views = with_view(views, "all", "/".to_owned());
+        assert_eq!(parse(&serialize(&views)), views);
+        let renamed = with_view(views, "old ones", "/?q=held%3E10m".to_owned());
         let names: Vec<&str> = renamed.iter().map(|view| view.name.as_str()).collect();
         assert_eq!(names, ["all", "old ones"]);
     }
 
     #[test]
-    fn what_was_tampered_with_leads_nowhere_else() {
+    fn tampered_paths_cannot_leave_the_console() {
         assert_eq!(
-            read("//evil.example x\nhttp://evil y\nnonsense\n\n/?q=a b c"),
-            with(Vec::new(), "b c", "/?q=a".into())
+            parse("//evil.example x\nhttp://evil y\nnonsense\n\n/?q=a b c"),
+            with_view(Vec::new(), "b c", "/?q=a".into())
         );
     }
 }

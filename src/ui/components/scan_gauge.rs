@@ -1,36 +1,36 @@
-//! How much of a node's time its scan takes, of what the configuration allows.
+//! The share of a node's time that scans use, compared with the configured budget.
 
 use leptos::prelude::*;
 
-use crate::domain::node_past::ScanBudget;
+use crate::domain::node_history::ScanBudget;
 use crate::ui::format;
+use crate::ui::i18n::{nodes as t, punctuation};
 use crate::ui::live::Live;
-use crate::ui::words::{nodes as words, punctuation};
 
-/// The gauge: a real meter, and its figures.
+/// A meter with its values.
 #[component]
 pub fn ScanGauge(
-    /// What was measured.
+    /// The last measurement. `None` if there was no scan.
     scan: Option<ScanBudget>,
 ) -> impl IntoView {
     let live = Live::expect();
     let Some(scan) = scan else {
-        return view! { <p class="text-xs text-muted">{punctuation::told(words::scan_budget(), words::scan_none())}</p> }.into_any();
+        return view! { <p class="text-xs text-muted">{punctuation::labelled(t::scan_budget(), t::scan_none())}</p> }.into_any();
     };
     let used = format!("{}.{}", scan.used_permille / 10, scan.used_permille % 10);
-    let told = words::scan_used(used, scan.allowed_percent);
-    let told = punctuation::told(words::scan_budget(), &told);
+    let label = t::scan_used(used, scan.allowed_percent);
+    let label = punctuation::labelled(t::scan_budget(), &label);
     let measured =
-        move || words::scan_measured(scan.keys_a_call, format::ago(scan.at, live.now.get()));
+        move || t::scan_measured(scan.keys_per_call, format::ago(scan.at, live.now.get()));
     view! {
         <div class="flex flex-col gap-0.5 text-xs text-muted">
-            <span>{told.clone()}</span>
+            <span>{label.clone()}</span>
             <meter
                 class="gauge h-2 w-full"
                 min="0"
                 max=(scan.allowed_percent * 10).to_string()
                 value=scan.used_permille.to_string()
-                aria-label=told
+                aria-label=label
             ></meter>
             <span class="tabular-nums">{measured}</span>
         </div>

@@ -1,20 +1,21 @@
-//! Search and group. A real form: it works before the page has woken up, and without JavaScript.
+//! The search and the group filter. An HTML form, so that it works before hydration and without
+//! JavaScript.
 
 use leptos::prelude::*;
 
-use super::group_choice::GroupChoice;
+use super::group_select::GroupSelect;
 use super::search_box::SearchBox;
-use crate::domain::search::Ask;
-use crate::ui::kit::{Icon, Link, Sign, use_replace_address};
+use crate::domain::search::Predicate;
+use crate::ui::i18n::locks as t;
+use crate::ui::kit::{Icon, IconName, Link, use_replace_address};
+use crate::ui::locks_query::{LocksQuery, StatusFilter};
 use crate::ui::paths;
-use crate::ui::query::{Only, Query};
-use crate::ui::words::locks as words;
 
-/// Search in names, owners and fingerprints, the choice of a group, and the filters that are on.
+/// The search in names, owners and fingerprints, the group filter, and the active filters.
 #[component]
 pub fn SearchBar(
-    /// What is shown now.
-    query: Memo<Query>,
+    /// The current query.
+    query: Memo<LocksQuery>,
 ) -> impl IntoView {
     let go = use_replace_address();
     let search = move |text: String| {
@@ -26,7 +27,7 @@ pub fn SearchBar(
     };
     let hidden = move || {
         let fields = query
-            .with(Query::fields)
+            .with(LocksQuery::fields)
             .into_iter()
             .filter(|(name, _)| !matches!(*name, "q" | "group"));
         fields
@@ -37,64 +38,64 @@ pub fn SearchBar(
         <form role="search" action=paths::LOCKS method="get" class="flex grow flex-wrap items-center gap-2 max-sm:contents" on:submit=move |event| event.prevent_default()>
             <span class="relative min-w-52 max-w-2xl grow max-sm:basis-full">
                 <span class="pointer-events-none absolute start-2.5 top-0 flex h-9 items-center text-faint">
-                    <Icon sign=Sign::Search />
+                    <Icon name=IconName::Search />
                 </span>
                 <SearchBox query on_search=search />
             </span>
-            <GroupChoice chosen on_choose=choose />
+            <GroupSelect chosen on_choose=choose />
             {move || hidden()}
             <noscript>
-                <button type="submit">{words::search()}</button>
+                <button type="submit">{t::search()}</button>
             </noscript>
-            <Chips query />
+            <FilterChips query />
         </form>
     }
 }
 
-/// The filters that are on, each with the way to take it off.
+/// The active filters as links that remove them.
 #[component]
-fn Chips(query: Memo<Query>) -> impl IntoView {
+fn FilterChips(query: Memo<LocksQuery>) -> impl IntoView {
     let chips = move || {
         let query = query.get();
         let mut chips = Vec::new();
-        if query.only != Only::Everything {
+        if query.status != StatusFilter::All {
             chips.push((
-                words::only(query.only),
-                query.with_only(Only::Everything).path(),
+                t::status_filter(query.status),
+                query.with_status(StatusFilter::All).path(),
             ));
         }
         if let Some(group) = &query.group {
-            chips.push((words::only_group(group), query.with_group(None).path()));
+            chips.push((t::only_group(group), query.with_group(None).path()));
         }
-        if let Ok(search) = query.search() {
+        if let Ok(search) = query.parse_search() {
             for (nth, term) in search.terms.iter().enumerate() {
-                // Plain words are in the box, to be read as they were typed.
-                if !matches!(term.ask, Ask::Text(_)) {
-                    let without = search.without(nth).to_string();
+                // Plain words need no chip: the search box shows them.
+                if !matches!(term.predicate, Predicate::Text(_)) {
+                    let without = search.without_term(nth).to_string();
                     chips.push((term.to_string(), query.with_text(without).path()));
                 }
             }
         }
         chips
     };
-    let shown = move || {
+    let content = move || {
         chips()
             .into_iter()
-            .map(|(said, without)| {
+            .map(|(label, without)| {
                 view! {
                     <Link
                         href=without
-                        stays=true
-                        title=words::take_off()
+                        no_scroll=true
+                        title=t::remove_filter()
                         class="inline-flex h-7 max-w-full items-center gap-1 rounded-full border border-line bg-accent-soft ps-2.5 pe-1.5 text-ink hover:border-line-strong"
                     >
-                        <span class="truncate">{said}</span>
-                        <span class="sr-only">{words::and_take_off()}</span>
-                        <Icon sign=Sign::Cross />
+                        <span class="truncate">{label}</span>
+                        <span class="sr-only">{t::remove_filter_suffix()}</span>
+                        <Icon name=IconName::Cross />
                     </Link>
                 }
             })
             .collect_view()
     };
-    view! { {move || shown()} }
+    view! { {move || content()} }
 }

@@ -1,4 +1,5 @@
-//! Which locks of a list are picked to be acted on together: boxes that are ticked one by one, from here to there, or all at once.
+//! The selection of locks for bulk operations: one by one, as a range with the Shift key, or all at
+//! once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,148 +7,160 @@ use std::sync::Arc;
 use leptos::ev;
 use leptos::prelude::*;
 
-use super::release::why_never;
-use crate::domain::{Lock, LockId, Picked, Place, Verb};
+use super::release::never_releasable_reason;
+use crate::domain::{Lock, LockId, Permission, ReleaseTarget, Scope};
 use crate::ui::format;
+use crate::ui::i18n::bulk as t;
 use crate::ui::live::Live;
-use crate::ui::words::bulk as words;
 
-/// What is picked on a page. A handle: copy it freely.
+/// The selected locks of a page. A copyable handle.
 #[derive(Clone, Copy)]
 pub struct Selection {
-    picked: RwSignal<BTreeMap<LockId, Picked>>,
-    /// Which was ticked last, and to what: a range begins there.
-    last: StoredValue<Option<(LockId, bool)>>,
-    /// Whether all that are shown were picked at once: then all of the list may be meant.
-    all: RwSignal<bool>,
-    /// The locks in the order in which they are shown.
-    order: StoredValue<Option<Signal<Vec<LockId>>>>,
+    selected: RwSignal<BTreeMap<LockId, ReleaseTarget>>,
+    /// The last lock toggled, and whether it was selected. A range starts there.
+    last_toggled: StoredValue<Option<(LockId, bool)>>,
+    /// Whether the heading's box selected all loaded rows. The user may then want the rest of the
+    /// list too.
+    is_all_loaded_selected: RwSignal<bool>,
+    /// The locks in display order.
+    display_order: StoredValue<Option<Signal<Vec<LockId>>>>,
 }
 
 impl Selection {
-    /// Nothing picked yet, for the page below.
+    /// Provides an empty selection to the page.
     pub fn provide() -> Self {
         let selection = Self {
-            picked: RwSignal::new(BTreeMap::new()),
-            last: StoredValue::new(None),
-            all: RwSignal::new(false),
-            order: StoredValue::new(None),
+            selected: RwSignal::new(BTreeMap::new()),
+            last_toggled: StoredValue::new(None),
+            is_all_loaded_selected: RwSignal::new(false),
+            display_order: StoredValue::new(None),
         };
         provide_context(selection);
         selection
     }
 
-    /// How many are picked; tracks that.
+    /// The number of selected locks. Tracked.
     pub fn count(self) -> usize {
-        self.picked.with(BTreeMap::len)
+        self.selected.with(BTreeMap::len)
     }
 
-    /// What is picked, without tracking it.
-    pub fn picked(self) -> Vec<Picked> {
-        self.picked
-            .with_untracked(|picked| picked.values().cloned().collect())
+    /// The selected locks, untracked.
+    pub fn selected(self) -> Vec<ReleaseTarget> {
+        self.selected
+            .with_untracked(|selected| selected.values().cloned().collect())
     }
 
-    /// Picks these besides.
-    pub fn add(self, more: Vec<Picked>) {
-        self.picked
-            .update(|picked| picked.extend(more.into_iter().map(|one| (one.id.clone(), one))));
+    /// Adds locks to the selection.
+    pub fn add(self, targets: Vec<ReleaseTarget>) {
+        self.selected.update(|selected| {
+            selected.extend(
+                targets
+                    .into_iter()
+                    .map(|target| (target.id.clone(), target)),
+            )
+        });
     }
 
-    /// Whether all that are shown were picked at once, and nothing else since; tracks that.
-    pub fn is_all_shown(self) -> bool {
-        self.all.get()
+    /// Whether the heading's box selected all loaded rows, and no box was toggled since. Tracked.
+    pub fn has_all_loaded(self) -> bool {
+        self.is_all_loaded_selected.get()
     }
 
-    /// Picks these and no others.
-    pub fn replace(self, picked: Vec<Picked>) {
+    /// Replaces the selection.
+    pub fn replace(self, selected: Vec<ReleaseTarget>) {
         self.clear();
-        self.add(picked);
+        self.add(selected);
     }
 
-    /// Picks nothing any more.
+    /// Clears the selection.
     pub fn clear(self) {
-        self.all.set(false);
-        self.picked.update(BTreeMap::clear);
-        self.last.set_value(None);
+        self.is_all_loaded_selected.set(false);
+        self.selected.update(BTreeMap::clear);
+        self.last_toggled.set_value(None);
     }
 
-    fn has(self, id: &LockId) -> bool {
-        self.picked.with(|picked| picked.contains_key(id))
+    fn contains(self, id: &LockId) -> bool {
+        self.selected.with(|selected| selected.contains_key(id))
     }
 
-    fn set(self, live: Live, ids: &[LockId], is_picked: bool) {
-        self.picked.update(|picked| {
+    fn set_selected(self, live: Live, ids: &[LockId], is_selected: bool) {
+        self.selected.update(|selected| {
             for id in ids {
-                let hold = live
+                let target = live
                     .lock_untracked(id)
-                    .filter(|lock| why_not(live, lock).is_none())
-                    .and_then(|lock| lock.hold_to_pick());
-                match hold {
-                    Some(hold) if is_picked => {
-                        picked.insert(id.clone(), hold);
+                    .filter(|lock| disabled_reason(live, lock).is_none())
+                    .and_then(|lock| lock.bulk_release_target());
+                match target {
+                    Some(target) if is_selected => {
+                        selected.insert(id.clone(), target);
                     }
                     Some(_) | None => {
-                        picked.remove(id);
+                        selected.remove(id);
                     }
                 }
             }
         });
     }
 
-    /// Ticks one, or with the shift key every one from the last that was ticked up to it.
-    fn tick(self, live: Live, id: &LockId, to_here: bool) {
-        let from = self.last.get_value().filter(|_| to_here);
-        let is_picked = match &from {
-            Some((_, is_picked)) => *is_picked,
-            None => !self.picked.with_untracked(|picked| picked.contains_key(id)),
+    /// Toggles one lock. With the Shift key, sets every lock between the last toggled one and this
+    /// one to the same state.
+    fn toggle(self, live: Live, id: &LockId, is_range: bool) {
+        let from = self.last_toggled.get_value().filter(|_| is_range);
+        let is_selected = match &from {
+            Some((_, is_selected)) => *is_selected,
+            None => !self
+                .selected
+                .with_untracked(|selected| selected.contains_key(id)),
         };
-        let order = self.order.get_value().map(|order| order.get_untracked());
+        let order = self
+            .display_order
+            .get_value()
+            .map(|order| order.get_untracked());
         let range = from.and_then(|(from, _)| {
             let order = order.as_deref()?;
-            between(order, &from, id)
+            ids_between(order, &from, id)
         });
-        self.set(
+        self.set_selected(
             live,
             range.as_deref().unwrap_or(std::slice::from_ref(id)),
-            is_picked,
+            is_selected,
         );
-        self.last.set_value(Some((id.clone(), is_picked)));
-        self.all.set(false);
+        self.last_toggled.set_value(Some((id.clone(), is_selected)));
+        self.is_all_loaded_selected.set(false);
     }
 }
 
-/// Those that stand from one to the other, whichever comes first.
-fn between(order: &[LockId], from: &LockId, to: &LockId) -> Option<Vec<LockId>> {
-    let at = |wanted: &LockId| order.iter().position(|id| id == wanted);
+/// Returns the locks between two locks, inclusive, in either direction.
+fn ids_between(order: &[LockId], from: &LockId, to: &LockId) -> Option<Vec<LockId>> {
+    let at = |id_to_find: &LockId| order.iter().position(|id| id == id_to_find);
     let (from, to) = (at(from)?, at(to)?);
     Some(order[from.min(to)..=from.max(to)].to_vec())
 }
 
-/// Why a lock cannot be released together with others.
-fn why_not(live: Live, lock: &Lock) -> Option<String> {
+/// Returns why a lock cannot be part of a bulk release.
+fn disabled_reason(live: Live, lock: &Lock) -> Option<String> {
     let is_read_only = untrack(|| {
         live.with_groups(|groups| {
             let group = groups.iter().find(|group| group.name == lock.id.group);
             group.is_some_and(|group| group.read_only)
         })
     });
-    let place = Place::lock(&lock.id).read_only(is_read_only);
-    live.why_not(Verb::ForceRelease, place)
-        .or_else(|| why_never(lock).map(str::to_owned))
+    let scope = Scope::lock(&lock.id).with_read_only(is_read_only);
+    live.denial_reason(Permission::ForceRelease, scope)
+        .or_else(|| never_releasable_reason(lock).map(str::to_owned))
         .or_else(|| match lock.owners.len() {
-            0 => Some(words::no_owner().to_owned()),
+            0 => Some(t::no_owner().to_owned()),
             1 => None,
-            _ => Some(words::several_owners().to_owned()),
+            _ => Some(t::several_owners().to_owned()),
         })
 }
 
-const BOX: &str = "size-4 shrink-0 accent-accent aria-disabled:opacity-40";
+const CHECKBOX_CLASS: &str = "size-4 shrink-0 accent-accent aria-disabled:opacity-40";
 
-/// The box that picks one lock.
+/// A checkbox that selects one lock.
 #[component]
 pub fn SelectBox(
-    /// The lock, as up to date as it is known.
+    /// The lock's current state.
     lock: Signal<Arc<Lock>>,
 ) -> impl IntoView {
     let Some(selection) = use_context::<Selection>() else {
@@ -155,58 +168,61 @@ pub fn SelectBox(
     };
     let live = Live::expect();
     let id = lock.with_untracked(|lock| lock.id.clone());
-    let name = words::select(&format::shorten(&format::visible(&id.key.text()), 80));
-    let why_not = Memo::new(move |_| lock.with(|lock| why_not(live, lock)));
-    let is_picked = {
+    let name = t::select(&format::shorten(
+        &format::escape_invisible(&id.key.text()),
+        80,
+    ));
+    let disabled_reason = Memo::new(move |_| lock.with(|lock| disabled_reason(live, lock)));
+    let is_selected = {
         let id = id.clone();
-        Memo::new(move |_| selection.has(&id))
+        Memo::new(move |_| selection.contains(&id))
     };
-    let press = move |event: ev::MouseEvent| {
-        // A hold that was picked while it could be is let go all the same.
-        if why_not.with_untracked(Option::is_some) && !is_picked.get_untracked() {
+    let on_click = move |event: ev::MouseEvent| {
+        // A lock that was selected before it became unselectable can still be deselected.
+        if disabled_reason.with_untracked(Option::is_some) && !is_selected.get_untracked() {
             event.prevent_default();
             return;
         }
-        selection.tick(live, &id, event.shift_key());
+        selection.toggle(live, &id, event.shift_key());
     };
     let tick = move || {
-        let (name, title, press) = (name.clone(), why_not.get(), press.clone());
+        let (name, title, on_click) = (name.clone(), disabled_reason.get(), on_click.clone());
         let is_disabled = title.is_some().then_some("true");
-        view! { <input type="checkbox" class=BOX aria-label=name title=title aria-disabled=is_disabled prop:checked=is_picked on:click=press /> }
+        view! { <input type="checkbox" class=CHECKBOX_CLASS aria-label=name title=title aria-disabled=is_disabled prop:checked=is_selected on:click=on_click /> }
             .into_any()
     };
     view! { {move || tick()} }.into_any()
 }
 
-/// The box that picks every lock that is shown.
+/// A checkbox that selects all loaded locks.
 #[component]
-pub fn SelectAll(
-    /// The locks in the order in which they are shown.
+pub fn SelectAllBox(
+    /// The locks in display order.
     #[prop(into)]
     ids: Signal<Vec<LockId>>,
 ) -> impl IntoView {
     let Some(selection) = use_context::<Selection>() else {
         return ().into_any();
     };
-    selection.order.set_value(Some(ids));
+    selection.display_order.set_value(Some(ids));
     let live = Live::expect();
-    let picked =
-        Memo::new(move |_| ids.with(|ids| ids.iter().filter(|id| selection.has(id)).count()));
-    let is_any = move || picked.get() > 0;
-    let is_some = move || is_any() && picked.get() < ids.with(Vec::len);
-    let press = move |_| {
-        let is_picked = picked.get_untracked() == 0;
-        ids.with_untracked(|ids| selection.set(live, ids, is_picked));
-        selection.all.set(is_picked);
+    let selected =
+        Memo::new(move |_| ids.with(|ids| ids.iter().filter(|id| selection.contains(id)).count()));
+    let has_any = move || selected.get() > 0;
+    let is_partial = move || has_any() && selected.get() < ids.with(Vec::len);
+    let on_click = move |_| {
+        let is_selected = selected.get_untracked() == 0;
+        ids.with_untracked(|ids| selection.set_selected(live, ids, is_selected));
+        selection.is_all_loaded_selected.set(is_selected);
     };
     view! {
         <input
             type="checkbox"
-            class=BOX
-            aria-label=words::select_all()
-            prop:checked=is_any
-            prop:indeterminate=is_some
-            on:click=press
+            class=CHECKBOX_CLASS
+            aria-label=t::select_all()
+            prop:checked=has_any
+            prop:indeterminate=is_partial
+            on:click=on_click
         />
     }
     .into_any()
@@ -224,10 +240,10 @@ mod tests {
     }
 
     #[test]
-    fn a_range_reaches_up_as_well_as_down() {
+    fn a_range_extends_in_both_directions() {
         let order = ["d", "b", "a", "c"].map(id);
         let keys = |from: &str, to: &str| {
-            let range = between(&order, &id(from), &id(to))?;
+            let range = ids_between(&order, &id(from), &id(to))?;
             let keys = range.iter().map(|id| id.key.text().into_owned());
             Some(keys.collect::<Vec<_>>().concat())
         };

@@ -1,16 +1,16 @@
-//! How this browser shows the console: what somebody chose for themselves, behind one button.
+//! The settings menu: theme, density, language and notifications.
 
 use leptos::prelude::*;
 
-use super::attention::NotifySwitch;
+use super::attention::NotificationSwitch;
 use super::language_switch::LanguageSwitch;
-use super::preference_choice::PreferenceChoice;
-use crate::ui::kit::{Icon, Sign};
+use super::preference_select::PreferenceSelect;
+use crate::ui::i18n::shell;
+use crate::ui::kit::{Icon, IconName};
 use crate::ui::preferences::Preference;
-use crate::ui::words::frame;
 
-/// The button and what it opens. The browser's own popover: it opens without any script, and closes on Escape and on a click
-/// elsewhere.
+/// The settings button and its menu. It uses the Popover API: it opens without JavaScript, and
+/// closes on Escape or a click outside.
 #[component]
 pub fn Settings() -> impl IntoView {
     view! {
@@ -19,22 +19,22 @@ pub fn Settings() -> impl IntoView {
             popovertarget="settings"
             class="inline-flex h-8 items-center gap-1.5 rounded-md px-2 text-muted hover:bg-sunken hover:text-ink"
         >
-            <Icon sign=Sign::Sliders />
-            <span class="sr-only lg:not-sr-only">{frame::settings()}</span>
+            <Icon name=IconName::Sliders />
+            <span class="sr-only lg:not-sr-only">{shell::settings()}</span>
         </button>
-        <div id="settings" popover="auto" class="corner-menu" aria-label=frame::settings() role="group">
-            <PreferenceChoice
+        <div id="settings" popover="auto" class="corner-menu" aria-label=shell::settings() role="group">
+            <PreferenceSelect
                 preference=Preference::Theme
-                label=frame::theme()
-                choices=vec![("", frame::system_theme()), ("light", frame::light()), ("dark", frame::dark())]
+                label=shell::theme()
+                choices=vec![("", shell::system_theme()), ("light", shell::light()), ("dark", shell::dark())]
             />
-            <PreferenceChoice
+            <PreferenceSelect
                 preference=Preference::Density
-                label=frame::rows()
-                choices=vec![("", frame::comfortable()), ("dense", frame::dense())]
+                label=shell::rows()
+                choices=vec![("", shell::comfortable()), ("dense", shell::dense())]
             />
             <LanguageSwitch />
-            <NotifySwitch />
+            <NotificationSwitch />
         </div>
     }
 }

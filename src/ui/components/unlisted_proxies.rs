@@ -1,27 +1,28 @@
-//! Who calls for others and is not listed as a proxy, for those who can list it: everybody behind it is one client until then.
+//! A warning for administrators about proxies that are not in `trusted_proxies`. All clients behind
+//! one count as one client.
 
 use leptos::prelude::*;
 
-use crate::domain::Painted;
+use crate::domain::InitialState;
+use crate::ui::i18n::nodes as t;
 use crate::ui::kit::{Banner, Tone};
 use crate::ui::live::Live;
-use crate::ui::words::nodes as words;
 
-/// A banner with the addresses; nothing where there are none.
+/// A banner with the addresses of the proxies. Empty if there are none.
 #[component]
 pub fn UnlistedProxies() -> impl IntoView {
     let live = Live::expect();
-    let shown = move || {
+    let content = move || {
         Suspend::new(async move {
-            let painted = live.first.answer().await.ok();
-            let unlisted = painted.map(|Painted { me, .. }| me.unlisted_proxies);
+            let initial = live.initial.result().await.ok();
+            let unlisted = initial.map(|InitialState { user, .. }| user.unlisted_proxies);
             match unlisted.filter(|unlisted| !unlisted.is_empty()) {
                 Some(unlisted) => view! {
                     <div class="mb-4">
                         <Banner tone=Tone::Alarm announced=false>
-                            <p class="font-semibold">{words::unlisted_proxies()}</p>
+                            <p class="font-semibold">{t::unlisted_proxies()}</p>
                             <p class="break-words font-mono text-sm">{unlisted.join(", ")}</p>
-                            <p>{words::unlisted_proxies_advice()}</p>
+                            <p>{t::unlisted_proxies_advice()}</p>
                         </Banner>
                     </div>
                 }
@@ -30,5 +31,5 @@ pub fn UnlistedProxies() -> impl IntoView {
             }
         })
     };
-    view! { <Transition fallback=|| ()>{move || shown()}</Transition> }
+    view! { <Transition fallback=|| ()>{move || content()}</Transition> }
 }

@@ -1,26 +1,27 @@
-//! The verdict as shape and word, and the flags as words. Colour only repeats them.
+//! Verdicts as a shape and a word, and flags as words. Colour only repeats the meaning, for users
+//! who cannot see it.
 
 use leptos::prelude::*;
 
 use crate::domain::{Evidence, Flag, Lock, Verdict};
+use crate::ui::i18n::{locks as t, punctuation, terms};
 use crate::ui::kit::{Badge, Tone};
-use crate::ui::words::{locks as words, punctuation, verdicts};
 
-/// A verdict: shape and word.
+/// A verdict: a shape and a word.
 #[component]
 pub fn VerdictBadge(
     /// The verdict.
     verdict: Verdict,
 ) -> impl IntoView {
     view! {
-        <span class=format!("inline-flex items-center gap-1.5 whitespace-nowrap font-medium {}", tone(verdict).text())>
-            <Shape verdict /> {verdicts::verdict(verdict)}
+        <span class=format!("inline-flex items-center gap-1.5 whitespace-nowrap font-medium {}", verdict_tone(verdict).text())>
+            <VerdictShape verdict /> {terms::verdict(verdict)}
         </span>
     }
 }
 
-/// What a verdict's colour means.
-pub fn tone(verdict: Verdict) -> Tone {
+/// The colour of a verdict.
+pub fn verdict_tone(verdict: Verdict) -> Tone {
     match verdict {
         Verdict::Held => Tone::Good,
         Verdict::Partial => Tone::Warn,
@@ -30,7 +31,7 @@ pub fn tone(verdict: Verdict) -> Tone {
 }
 
 #[component]
-fn Shape(verdict: Verdict) -> impl IntoView {
+fn VerdictShape(verdict: Verdict) -> impl IntoView {
     let inside = match verdict {
         Verdict::Held => view! { <circle cx="6" cy="6" r="4.5" fill="currentColor"></circle> }.into_any(),
         Verdict::Partial => view! {
@@ -51,40 +52,40 @@ fn Shape(verdict: Verdict) -> impl IntoView {
     }
 }
 
-/// The flags that say more than the verdict does, as words.
+/// Flags as words. For contention, the badge shows the strongest evidence.
 #[component]
-pub fn FlagWords(
-    /// The flags.
+pub fn FlagBadges(
+    /// The flags to show.
     flags: Vec<Flag>,
-    /// How contention is known.
+    /// The evidence of contention.
     evidence: Vec<Evidence>,
 ) -> impl IntoView {
-    let said = {
-        let sign = evidence.first().map(verdicts::evidence_mark);
-        move |flag: Flag| match (flag, &sign) {
-            (Flag::Contended, Some(figure)) => figure.clone(),
-            (other, _) => verdicts::flag(other).to_owned(),
+    let label = {
+        let mark = evidence.first().map(terms::evidence_mark);
+        move |flag: Flag| match (flag, &mark) {
+            (Flag::Contended, Some(mark)) => mark.clone(),
+            (other, _) => terms::flag(other).to_owned(),
         }
     };
     let title = move |flag| match flag {
         Flag::Contended if !evidence.is_empty() => {
-            let signs = evidence.iter().map(verdicts::evidence);
+            let signs = evidence.iter().map(terms::evidence);
             signs.collect::<Vec<_>>().join(punctuation::comma())
         }
-        other => words::explain(other).to_owned(),
+        other => t::flag_description(other).to_owned(),
     };
     flags
         .into_iter()
         .map(|flag| {
-            let (said, title) = (said(flag), title(flag));
-            view! { <Badge tone=flag_tone(flag) title>{said}</Badge> }
+            let (label, title) = (label(flag), title(flag));
+            view! { <Badge tone=flag_tone(flag) title>{label}</Badge> }
         })
         .collect_view()
 }
 
-/// The flags of a lock without those that its verdict already says.
-pub fn telling_flags(lock: &Lock) -> Vec<Flag> {
-    let said = |flag: Flag| match lock.verdict {
+/// Returns the flags of a lock without those that its verdict implies.
+pub fn extra_flags(lock: &Lock) -> Vec<Flag> {
+    let is_implied = |flag: Flag| match lock.verdict {
         Verdict::Held => false,
         Verdict::Split => matches!(flag, Flag::Split | Flag::Fragment),
         Verdict::Partial | Verdict::Unknown => flag == Flag::Fragment,
@@ -92,7 +93,7 @@ pub fn telling_flags(lock: &Lock) -> Vec<Flag> {
     lock.flags
         .iter()
         .copied()
-        .filter(|flag| !said(*flag))
+        .filter(|flag| !is_implied(*flag))
         .collect()
 }
 

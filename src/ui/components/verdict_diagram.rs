@@ -1,32 +1,33 @@
-//! How a verdict comes about, drawn: three questions, four answers. The list beside it on the page of help says the same.
+//! A flow chart of the verdicts: three questions, four answers. The help page has the same as a
+//! list.
 
 use leptos::prelude::*;
 
-use crate::ui::words::help;
+use crate::ui::i18n::help;
 
-/// The height of one question with the way to the next.
-const STEP: u32 = 96;
+/// The height of one question with the arrow to the next, in SVG units.
+const STEP_HEIGHT: u32 = 96;
 
-/// The diagram.
+/// The flow chart.
 #[component]
 pub fn VerdictDiagram() -> impl IntoView {
     let questions = [
         (
-            [help::ask_held_1(), help::ask_held_2()],
+            [help::held_question_1(), help::held_question_2()],
             help::held(),
             "●",
             "fill-held-soft",
             "fill-held",
         ),
         (
-            [help::ask_unknown_1(), help::ask_unknown_2()],
+            [help::unknown_question_1(), help::unknown_question_2()],
             help::unknown(),
             "○",
             "fill-unsure-soft",
             "fill-unsure",
         ),
         (
-            [help::ask_split_1(), help::ask_split_2()],
+            [help::split_question_1(), help::split_question_2()],
             help::split(),
             "▲",
             "fill-alarm-soft",
@@ -34,7 +35,7 @@ pub fn VerdictDiagram() -> impl IntoView {
         ),
     ];
     let steps = (0_u32..).zip(questions).map(|(nth, (lines, verdict, shape, soft, strong))| {
-        let y = 8 + nth * STEP;
+        let y = 8 + nth * STEP_HEIGHT;
         let [first, second] = lines;
         view! {
             <g>
@@ -43,7 +44,7 @@ pub fn VerdictDiagram() -> impl IntoView {
                 <text class="fill-ink" x="14" y=y + 44 font-size="14">{second}</text>
                 <path class="fill-none stroke-line-strong" d=format!("M191 {}h44m-6 -5l6 5l-6 5", y + 28)></path>
                 <text class="fill-muted" x="200" y=y + 22 font-size="12">{help::yes()}</text>
-                <Answer x=237 y=y + 10 verdict shape soft strong />
+                <VerdictPill x=237 y=y + 10 verdict shape soft strong />
                 <path class="fill-none stroke-line-strong" d=format!("M96 {}v32m-5 -6l5 6l5 -6", y + 56)></path>
                 <text class="fill-muted" x="104" y=y + 78 font-size="12">{help::no()}</text>
             </g>
@@ -52,13 +53,13 @@ pub fn VerdictDiagram() -> impl IntoView {
     view! {
         <svg class="w-full max-w-sm" viewBox="0 0 360 346" role="img" aria-label=help::diagram()>
             {steps.collect_view()}
-            <Answer x=36 y=8 + 3 * STEP verdict=help::partial() shape="◐" soft="fill-warn-soft" strong="fill-warn" />
+            <VerdictPill x=36 y=8 + 3 * STEP_HEIGHT verdict=help::partial() shape="◐" soft="fill-warn-soft" strong="fill-warn" />
         </svg>
     }
 }
 
 #[component]
-fn Answer(
+fn VerdictPill(
     x: u32,
     y: u32,
     verdict: &'static str,

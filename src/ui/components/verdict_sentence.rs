@@ -1,101 +1,99 @@
-//! What the nodes' answers add up to, in a sentence that a tired person understands, and how old it is.
+//! The verdict as a sentence, with the age of the observation.
 
 use leptos::prelude::*;
 
-use crate::domain::{Ending, Lock, Timestamp, Verdict};
+use crate::domain::{GoneReason, Lock, Timestamp, Verdict};
 use crate::ui::format::{self, LeaseWords};
-use crate::ui::kit::{Banner, Button, Icon, Sign, Tone};
-use crate::ui::live::{Gone, Live};
-use crate::ui::words::lock as words;
-use crate::ui::words::punctuation::{self, before_a_word};
+use crate::ui::i18n::lock as t;
+use crate::ui::i18n::punctuation::{self, before_word};
+use crate::ui::kit::{Banner, Button, Icon, IconName, Tone};
+use crate::ui::live::{Live, LockEnding};
 
 /// The sentence about one lock.
 #[component]
 pub fn VerdictSentence(
-    /// The lock.
+    /// The lock, in its last known state.
     #[prop(into)]
     lock: Signal<Lock>,
-    /// How it left the board, if it did.
+    /// How the lock left the index, if it did.
     #[prop(into)]
-    ended: Signal<Option<Gone>>,
-    /// Whether it is on the board, and so kept up to date.
+    ended: Signal<Option<LockEnding>>,
+    /// Whether the lock is in the index and therefore updated live.
     #[prop(into)]
-    is_followed: Signal<bool>,
-    /// Asks the nodes again.
+    is_live: Signal<bool>,
+    /// Called to inspect the nodes again.
     #[prop(into)]
-    on_ask: Callback<()>,
+    on_refresh: Callback<()>,
 ) -> impl IntoView {
     let live = Live::expect();
-    // The space between two sentences is part of them: an empty text of its own is painted as a space.
-    let sentence = move || words::verdict(&lock.read()) + punctuation::space();
-    let ends = move || {
-        let ends = ends(&lock.read(), live.now.get());
-        (!ends.is_empty()).then(|| ends + punctuation::space())
+    // The space is part of the sentence, because the server renders an empty text node as a space.
+    let sentence = move || t::verdict(&lock.read()) + punctuation::sentence_separator();
+    let expiry = move || {
+        let expiry = expiry_sentence(&lock.read(), live.now.get());
+        (!expiry.is_empty()).then(|| expiry + punctuation::sentence_separator())
     };
     let observed = move || {
         let lock = lock.read();
-        let seen_at = if is_followed.get() {
-            live.seen_at(&lock)
+        let observed_at = if is_live.get() {
+            live.last_seen_at(&lock)
         } else {
             lock.observed_at
         };
-        words::observed(&format::ago(seen_at, live.now.get()))
+        t::observed(&format::ago(observed_at, live.now.get()))
     };
-    let loose = move || {
-        (!is_followed.get()).then(|| {
+    let not_live_note = move || {
+        (!is_live.get()).then(|| {
             view! {
                 <p class="mt-2 flex flex-wrap items-center gap-2 text-muted">
-                    {words::not_followed()}
-                    <Button on_press=on_ask>
-                        <Icon sign=Sign::Refresh />
-                        {words::ask_again()}
+                    {t::not_live()}
+                    <Button on_press=on_refresh>
+                        <Icon name=IconName::Refresh />
+                        {t::refresh()}
                     </Button>
                 </p>
             }
         })
     };
-    let shown = move || {
+    let content = move || {
         match ended.get() {
         Some(gone) => view! {
             <Banner tone=Tone::Unsure>
-                <p class="font-semibold">{told(gone)}</p>
-                <p>{words::seen_last()}</p>
+                <p class="font-semibold">{removal_sentence(gone)}</p>
+                <p>{t::last_observation()}</p>
             </Banner>
         }
         .into_any(),
         None => view! {
             <p class="text-base">
-                {move || sentence()}<span class="font-semibold">{move || ends()}</span><span class="text-sm whitespace-nowrap text-muted">{move || observed()}</span>
+                {move || sentence()}<span class="font-semibold">{move || expiry()}</span><span class="text-sm whitespace-nowrap text-muted">{move || observed()}</span>
             </p>
-            {move || loose()}
+            {move || not_live_note()}
         }
         .into_any(),
     }
     };
-    view! { {move || shown()} }
+    view! { {move || content()} }
 }
 
-/// When the lock ends by itself, where somebody holds it.
-fn ends(lock: &Lock, now: Timestamp) -> String {
+/// Describes when a held lock expires. Empty for other verdicts.
+fn expiry_sentence(lock: &Lock, now: Timestamp) -> String {
     if lock.verdict != Verdict::Held {
         return String::new();
     }
-    match format::lease(lock.lease, lock.format.outlives_its_lease(), now) {
-        LeaseWords::None => words::does_not_expire().to_owned(),
-        LeaseWords::Left(left) if lock.nodes.len() > 1 => {
-            words::quorum_lost_in(&before_a_word(&left))
-        }
-        LeaseWords::Left(left) => words::expires_in(&before_a_word(&left)),
-        LeaseWords::Over | LeaseWords::Past(_) => words::lease_is_over().to_owned(),
+    match format::lease(lock.lease, lock.format.outlives_lease(), now) {
+        LeaseWords::None => t::does_not_expire().to_owned(),
+        LeaseWords::Left(left) if lock.nodes.len() > 1 => t::quorum_expires_in(&before_word(&left)),
+        LeaseWords::Left(left) => t::expires_in(&before_word(&left)),
+        LeaseWords::Over | LeaseWords::Past(_) => t::lease_expired().to_owned(),
     }
 }
 
-fn told(gone: Gone) -> String {
+fn removal_sentence(gone: LockEnding) -> String {
     let at = format::time_of_day(gone.at);
     match gone.ending {
-        Ending::Released => words::released_at(&at),
-        Ending::Expired => words::expired_at(&at),
-        Ending::Unknown => words::unseen_at(&at),
+        GoneReason::Released => t::released_at(&at),
+        GoneReason::Expired => t::expired_at(&at),
+        GoneReason::Unknown => t::end_not_observed_at(&at),
     }
 }
 
@@ -103,22 +101,28 @@ fn told(gone: Gone) -> String {
 mod tests {
     use super::*;
     use crate::domain::testing::{NOW, lock};
-    use crate::domain::{Answer, Lease, NodeAnswer};
+    use crate::domain::{Lease, NodeObservation, Observation};
 
     #[test]
-    fn a_sentence_says_when_the_quorum_is_lost() {
+    fn the_sentence_reports_when_the_quorum_is_lost() {
         let mut held = lock(&[1], NOW, NOW);
-        assert_eq!(ends(&held, NOW), "It expires by itself in 00:30.");
+        assert_eq!(
+            expiry_sentence(&held, NOW),
+            "Expires in 00:30 unless renewed."
+        );
         held.nodes = ["a", "b", "c"]
-            .map(|node| NodeAnswer {
+            .map(|node| NodeObservation {
                 node: node.into(),
-                answer: Answer::Absent,
+                observation: Observation::Absent,
             })
             .to_vec();
-        assert_eq!(ends(&held, NOW), "Quorum is lost in 00:30.");
+        assert_eq!(
+            expiry_sentence(&held, NOW),
+            "The quorum is lost in 00:30 unless the lock is renewed."
+        );
         held.lease = Lease::Never;
-        assert_eq!(ends(&held, NOW), "It does not expire by itself.");
+        assert_eq!(expiry_sentence(&held, NOW), "Does not expire.");
         held.verdict = Verdict::Split;
-        assert_eq!(ends(&held, NOW), "");
+        assert_eq!(expiry_sentence(&held, NOW), "");
     }
 }

@@ -1,49 +1,50 @@
-//! Who waits for whom as a tree: the locks that block others at the top, and below each waiter the locks that it holds.
+//! The wait-for graph as a tree: locks that block others are the roots, and each waiter has the
+//! locks that it holds below it.
 
 use leptos::prelude::*;
 
 use super::lock_name::LockName;
 use super::owner_name::OwnerName;
-use crate::domain::way_out::WayOut;
-use crate::domain::{LockId, Owner, WaitedFor, Waiter, Waits, WaitsIn};
+use crate::domain::deadlock_resolution::DeadlockResolution;
+use crate::domain::{BlockingLock, LockId, Owner, WaitForGraph, WaitQueue, Waiter};
+use crate::ui::i18n::{punctuation, waits as t};
 use crate::ui::kit::card::CARD;
 use crate::ui::kit::{Badge, Banner, Link, Tone};
 use crate::ui::live::Live;
-use crate::ui::words::{punctuation, waits as words};
 use crate::ui::{format, paths};
 
-/// The whole picture.
+/// The tree.
 #[component]
 pub fn WaitTree(
-    /// Who waits for whom.
-    waits: Waits,
+    /// The wait-for graph.
+    graph: WaitForGraph,
 ) -> impl IntoView {
-    let roots: Vec<_> = waits
+    let roots: Vec<_> = graph
         .roots()
         .into_iter()
         .map(|root| {
-            let out = waits.way_out(&root.lock);
+            let resolution = graph.resolve_deadlock(&root.lock);
             view! {
                 <li class=format!("p-4 {CARD}")>
-                    {out.map(|out| view! { <Out out /> })}
-                    {one(&waits, root, &mut Vec::new())}
+                    {resolution.map(|resolution| view! { <DeadlockBanner resolution /> })}
+                    {lock_node(&graph, root, &mut Vec::new())}
                 </li>
             }
         })
         .collect();
     view! {
-        <ul class="flex flex-col gap-4" aria-label=words::tree()>
+        <ul class="flex flex-col gap-4" aria-label=t::blocking_locks()>
             {roots}
         </ul>
     }
 }
 
-/// A circle as such, and the shortest way out of it.
+/// A deadlock cycle, and the release that resolves it.
 #[component]
-fn Out(out: WayOut) -> impl IntoView {
-    let mut ids = out.circle.clone();
-    // Drawn closed: the first once more at the end.
-    ids.extend(out.circle.first().cloned());
+fn DeadlockBanner(resolution: DeadlockResolution) -> impl IntoView {
+    let mut ids = resolution.cycle.clone();
+    // The first lock is repeated at the end, to show that the cycle is closed.
+    ids.extend(resolution.cycle.first().cloned());
     let steps: Vec<_> = ids
         .into_iter()
         .enumerate()
@@ -51,99 +52,104 @@ fn Out(out: WayOut) -> impl IntoView {
             let arrow = (n > 0).then(|| {
                 view! {
                     <span aria-hidden="true">" ← "</span>
-                    <span class="sr-only">" " {words::waits_for()} " "</span>
+                    <span class="sr-only">" " {t::waits_for()} " "</span>
                 }
             });
             view! { {arrow} <LockName key=id.key /> }
         })
         .collect();
-    let href = paths::lock(&out.release);
-    let frees = words::frees(out.frees, out.leaves);
+    let href = paths::lock(&resolution.release);
+    let effect = t::frees(resolution.unblocked_waiters, resolution.remaining_locks);
     view! {
         <div class="mb-3">
             <Banner tone=Tone::Alarm announced=false>
-                <p class="font-semibold">{words::deadlock()}</p>
-                <p>{words::circle()} {steps}</p>
+                <p class="font-semibold">{t::deadlock()}</p>
+                <p>{t::cycle()} {steps}</p>
                 <p>
-                    {words::way_out()}
+                    {t::suggested_release()}
                     <Link href=href class="rounded font-semibold underline underline-offset-2">
-                        <LockName key=out.release.key />
-                    </Link> {punctuation::full_stop()} {frees} {words::asks_first()}
+                        <LockName key=resolution.release.key />
+                    </Link> {punctuation::full_stop()} {effect} {t::review_first()}
                 </p>
             </Banner>
         </div>
     }
 }
 
-/// A lock, who waits for it, and what hangs on them. `way` are the locks above: a circle is not gone round twice.
-fn one<'a>(waits: &'a Waits, lock: &'a WaitedFor, way: &mut Vec<&'a LockId>) -> AnyView {
-    way.push(&lock.lock);
+/// Renders a lock, its waiters and the locks that they hold. `path` has the locks above: a cycle is
+/// rendered only once.
+fn lock_node<'a>(
+    graph: &'a WaitForGraph,
+    lock: &'a BlockingLock,
+    path: &mut Vec<&'a LockId>,
+) -> AnyView {
+    path.push(&lock.lock);
     let waiters: Vec<AnyView> = lock
         .waiters
         .iter()
         .map(|waiter| {
-            let below: Vec<AnyView> = waiter
-                .holds
+            let held_locks: Vec<AnyView> = waiter
+                .held_locks
                 .iter()
-                .filter_map(|id| waits.lock(id))
+                .filter_map(|id| graph.lock(id))
                 .map(|held| {
-                    let shown = if way.contains(&&held.lock) {
-                        view! { <Again id=held.lock.clone() /> }.into_any()
+                    let content = if path.contains(&&held.lock) {
+                        view! { <RepeatedLock id=held.lock.clone() /> }.into_any()
                     } else {
-                        one(waits, held, way)
+                        lock_node(graph, held, path)
                     };
-                    view! { <li>{shown}</li> }.into_any()
+                    view! { <li>{content}</li> }.into_any()
                 })
                 .collect();
-            let below = (!below.is_empty()).then(|| {
+            let held_locks = (!held_locks.is_empty()).then(|| {
                 view! {
-                    <ul class="mt-1.5 flex flex-col gap-2 border-s-2 border-line ps-4" aria-label=words::holds_meanwhile()>
-                        {below}
+                    <ul class="mt-1.5 flex flex-col gap-2 border-s-2 border-line ps-4" aria-label=t::also_holds()>
+                        {held_locks}
                     </ul>
                 }
             });
-            view! { <li><OneWaiter waiter=waiter.clone() />{below}</li> }.into_any()
+            view! { <li><TreeWaiter waiter=waiter.clone() />{held_locks}</li> }.into_any()
         })
         .collect();
-    way.pop();
-    let beyond = (lock.waiting as usize).saturating_sub(lock.waiters.len());
-    let beyond = (beyond > 0).then(|| words::and_more(format::count(beyond as u64)));
+    path.pop();
+    let more = (lock.waiter_count as usize).saturating_sub(lock.waiters.len());
+    let more = (more > 0).then(|| t::and_more(format::count(more as u64)));
     view! {
-        <Blocks lock=lock.clone() />
-        <ol class="mt-1.5 flex flex-col gap-1.5 ps-4" aria-label=words::in_order()>
+        <BlockingLockLine lock=lock.clone() />
+        <ol class="mt-1.5 flex flex-col gap-1.5 ps-4" aria-label=t::waiters_in_order()>
             {waiters}
-            {beyond.map(|beyond| view! { <li class="text-muted">{beyond}</li> })}
+            {more.map(|more| view! { <li class="text-muted">{more}</li> })}
         </ol>
     }
     .into_any()
 }
 
 #[component]
-fn Blocks(lock: WaitedFor) -> impl IntoView {
+fn BlockingLockLine(lock: BlockingLock) -> impl IntoView {
     let live = Live::expect();
     let since = lock.held_since;
-    let held = move || Some(words::held_for(format::elapsed(since?, live.now.get())));
+    let held = move || Some(t::held_for(format::elapsed(since?, live.now.get())));
     let owners = if lock.owners.is_empty() {
-        view! { <span class="text-muted">{words::nobody_seen()}</span> }.into_any()
+        view! { <span class="text-muted">{t::no_owner_observed()}</span> }.into_any()
     } else {
         let owner = |owner: &Owner| view! { <OwnerName owner=owner.clone() /> };
         let owners = lock.owners.iter().map(owner).collect_view();
-        view! { <span class="text-muted">{words::held_by()}</span> {owners} <span class="text-muted tabular-nums">{held}</span> }
+        view! { <span class="text-muted">{t::held_by()}</span> {owners} <span class="text-muted tabular-nums">{held}</span> }
             .into_any()
     };
-    let blocks = words::blocks(lock.blocks);
+    let blocks = t::blocks(lock.blocked_waiter_count);
     view! {
         <p class="flex flex-wrap items-baseline gap-x-2">
-            <Named id=lock.lock />
+            <LockLink id=lock.lock />
             {owners}
             <span class="text-muted">{blocks}</span>
-            {lock.deadlock.then(|| view! { <Deadlock /> })}
+            {lock.deadlock.then(|| view! { <DeadlockBadge /> })}
         </p>
     }
 }
 
 #[component]
-fn Named(id: LockId) -> impl IntoView {
+fn LockLink(id: LockId) -> impl IntoView {
     let group = id.group.clone();
     view! {
         <Link href=paths::lock(&id) class="rounded font-semibold underline-offset-2 hover:underline">
@@ -153,48 +159,48 @@ fn Named(id: LockId) -> impl IntoView {
     }
 }
 
-/// A lock that stands further up already.
+/// A lock that is already on the path.
 #[component]
-fn Again(id: LockId) -> impl IntoView {
+fn RepeatedLock(id: LockId) -> impl IntoView {
     view! {
         <p class="flex flex-wrap items-baseline gap-x-2">
-            <Named id />
-            <span class="text-muted">{words::closed()}</span>
+            <LockLink id />
+            <span class="text-muted">{t::cycle_closes()}</span>
         </p>
     }
 }
 
 #[component]
-fn Deadlock() -> impl IntoView {
+fn DeadlockBadge() -> impl IntoView {
     view! {
-        <Badge tone=Tone::Alarm title=words::deadlock_why()>{words::deadlock()}</Badge>
+        <Badge tone=Tone::Alarm title=t::deadlock_description()>{t::deadlock()}</Badge>
     }
 }
 
 #[component]
-fn OneWaiter(waiter: Waiter) -> impl IntoView {
+fn TreeWaiter(waiter: Waiter) -> impl IntoView {
     let live = Live::expect();
-    let (place, source) = match waiter.waits_in {
-        WaitsIn::Console => (words::waits_console(), words::source_console()),
-        WaitsIn::RedissonQueue => (words::waits_queue(), words::source_queue()),
+    let (queue, source) = match waiter.queue {
+        WaitQueue::Console => (t::waits_console(), t::source_console()),
+        WaitQueue::RedissonQueue => (t::waits_queue(), t::source_queue()),
     };
-    let since = waiter.since;
-    let waited = move || Some(words::waited_for(format::elapsed(since?, live.now.get())));
+    let since = waiter.waiting_since;
+    let waited = move || Some(t::waited_for(format::elapsed(since?, live.now.get())));
     let until = waiter
-        .until
-        .map(|until| words::until(format::time_of_day(until)));
-    let label = waiter.label.as_deref().map(format::visible);
+        .expires_at
+        .map(|until| t::until(format::time_of_day(until)));
+    let label = waiter.label.as_deref().map(format::escape_invisible);
     let digits = waiter.fingerprint.as_str()[..8].to_owned();
-    let title = words::fingerprint(waiter.fingerprint.as_str());
+    let title = t::fingerprint(waiter.fingerprint.as_str());
     view! {
         <p class="flex flex-wrap items-baseline gap-x-2">
             <span title=title>
                 {label.map(|label| view! { <bdi>{label}</bdi> " " })}
                 <span class="font-mono text-xs text-muted">{digits}"…"</span>
             </span>
-            <span class="text-muted tabular-nums">{place}{waited}{until}</span>
+            <span class="text-muted tabular-nums">{queue}{waited}{until}</span>
             <span class="text-xs text-faint">{source}</span>
-            {waiter.deadlock.then(|| view! { <Deadlock /> })}
+            {waiter.deadlock.then(|| view! { <DeadlockBadge /> })}
         </p>
     }
 }

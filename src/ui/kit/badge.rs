@@ -1,25 +1,25 @@
-//! A word with a colour that repeats what the word says.
+//! A short label with a colour that supports its meaning.
 
 use leptos::prelude::*;
 
-/// What the colour means.
+/// The meaning of a colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tone {
-    /// Nothing in particular.
+    /// Neutral.
     #[default]
     Plain,
-    /// As it should be.
+    /// Healthy.
     Good,
-    /// Worth a look.
+    /// Warning.
     Warn,
-    /// Needs a person.
+    /// Needs attention.
     Alarm,
-    /// Cannot be told.
+    /// Unknown.
     Unsure,
 }
 
 impl Tone {
-    /// Text in this colour.
+    /// The CSS class for text.
     pub fn text(self) -> &'static str {
         match self {
             Self::Plain => "text-muted",
@@ -30,7 +30,7 @@ impl Tone {
         }
     }
 
-    /// A quiet surface with text in this colour.
+    /// The CSS classes for a surface with text.
     pub fn surface(self) -> &'static str {
         match self {
             Self::Plain => "bg-sunken text-muted",
@@ -42,16 +42,16 @@ impl Tone {
     }
 }
 
-/// A short word on a quiet surface.
+/// A short label on a coloured surface.
 #[component]
 pub fn Badge(
-    /// What its colour means.
+    /// The colour.
     #[prop(optional)]
     tone: Tone,
-    /// What it says at length.
+    /// The tooltip.
     #[prop(into, optional)]
     title: Option<String>,
-    /// The word.
+    /// The label.
     children: Children,
 ) -> impl IntoView {
     view! {

@@ -1,18 +1,18 @@
-//! A sentence across the page that must not be missed.
+//! A prominent message across the page.
 
 use leptos::prelude::*;
 
-use super::{Icon, Sign, Tone};
+use super::{Icon, IconName, Tone};
 
-/// A sentence across the page, with room for what can be done about it.
+/// A message across the page, with room for actions.
 #[component]
 pub fn Banner(
-    /// What its colour means.
+    /// The colour.
     tone: Tone,
-    /// Whether a screen reader says it at once.
+    /// Whether screen readers announce it immediately (role `alert`).
     #[prop(default = true)]
     announced: bool,
-    /// The sentence.
+    /// The message.
     children: Children,
 ) -> impl IntoView {
     view! {
@@ -20,7 +20,7 @@ pub fn Banner(
             role=announced.then_some("alert")
             class=format!("flex items-start gap-2.5 rounded-lg px-3.5 py-2.5 [&_svg]:mt-0.5 {}", tone.surface())
         >
-            <Icon sign=Sign::Alert />
+            <Icon name=IconName::Alert />
             <div class="min-w-0 grow wrap-anywhere">{children()}</div>
         </div>
     }

@@ -1,16 +1,17 @@
-//! A button. One that cannot be pressed says why, and stays reachable with the keyboard so that the reason is.
+//! A button. A disabled button shows the reason, and stays focusable so that the reason can be read
+//! with the keyboard.
 
 use leptos::prelude::*;
 
-/// How much weight a button has.
+/// The visual weight of a button.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Variant {
-    /// The one thing to do here.
+    /// The main action.
     Primary,
-    /// Everything else.
+    /// Any other action.
     #[default]
     Quiet,
-    /// Destroys something.
+    /// A destructive action.
     Danger,
 }
 
@@ -27,46 +28,46 @@ impl Variant {
 /// A button.
 #[component]
 pub fn Button(
-    /// How much weight it has.
+    /// The visual weight.
     #[prop(optional)]
     variant: Variant,
-    /// Why it cannot be pressed now; pressable while there is no reason.
+    /// Why the button is disabled; `None` if it is enabled.
     #[prop(into, optional)]
-    why_not: Signal<Option<String>>,
-    /// Whether it has the focus when its dialog opens.
+    disabled_reason: Signal<Option<String>>,
+    /// Whether the button is focused when its dialog opens.
     #[prop(optional)]
     autofocus: bool,
-    /// Whether it sends the form that it is in.
+    /// Whether the button submits its form.
     #[prop(optional)]
     submits: bool,
-    /// Called when it is pressed.
+    /// Called on a click.
     #[prop(into, optional)]
     on_press: Option<Callback<()>>,
-    /// What it says.
+    /// The content.
     children: Children,
 ) -> impl IntoView {
-    let dead = move || why_not.with(Option::is_some);
+    let is_disabled = move || disabled_reason.with(Option::is_some);
     let class = move || {
-        let look = if dead() {
+        let look = if is_disabled() {
             "border-line bg-sunken text-muted cursor-not-allowed"
         } else {
             variant.class()
         };
-        // What it does, the page's program does; a form is sent without it.
-        let needs = if submits { "" } else { "needs-script " };
+        // Only submit buttons work without JavaScript.
+        let script_class = if submits { "" } else { "needs-script " };
         format!(
-            "{needs}inline-flex h-8 items-center gap-1.5 whitespace-nowrap rounded-md border px-3 font-medium transition-colors duration-100 {look}"
+            "{script_class}inline-flex h-8 items-center gap-1.5 whitespace-nowrap rounded-md border px-3 font-medium transition-colors duration-100 {look}"
         )
     };
     view! {
         <button
             type=if submits { "submit" } else { "button" }
             class=class
-            title=move || why_not.get()
-            aria-disabled=move || dead().then_some("true")
+            title=move || disabled_reason.get()
+            aria-disabled=move || is_disabled().then_some("true")
             autofocus=autofocus
             on:click=move |event| {
-                if dead() {
+                if is_disabled() {
                     event.prevent_default();
                 } else if let Some(on_press) = on_press {
                     on_press.run(());

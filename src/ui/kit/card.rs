@@ -1,18 +1,18 @@
-//! What stands by itself on a page, with an edge around it.
+//! A bordered section of a page.
 
 use leptos::prelude::*;
 
-/// The look of a card, for an element of another kind.
+/// The CSS classes of a card, for other elements.
 pub const CARD: &str = "rounded-xl border border-line bg-surface shadow-lift";
 
-/// A part of a page with a heading.
+/// A section with a heading.
 #[component]
 pub fn Card(
     /// The id of the heading.
     id: &'static str,
     /// The heading.
     title: &'static str,
-    /// What it says.
+    /// The content.
     children: Children,
 ) -> impl IntoView {
     view! {
@@ -25,12 +25,12 @@ pub fn Card(
     }
 }
 
-/// A part of a page that is folded until somebody opens it.
+/// A section that is collapsed by default.
 #[component]
 pub fn FoldedCard(
-    /// What stands there when it is folded.
+    /// The summary.
     title: &'static str,
-    /// What it says.
+    /// The content.
     children: Children,
 ) -> impl IntoView {
     view! {

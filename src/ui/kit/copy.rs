@@ -1,4 +1,4 @@
-//! To the clipboard: the button, and the way that also works where the page is not served over TLS.
+//! Copying to the clipboard, also for pages that are not served over TLS.
 
 use leptos::html;
 use leptos::prelude::*;
@@ -6,58 +6,60 @@ use leptos::task::spawn_local;
 use wasm_bindgen::JsCast;
 use wasm_bindgen_futures::JsFuture;
 
-use super::{Button, Icon, Sign};
-use crate::ui::words::frame;
+use super::{Button, Icon, IconName};
+use crate::ui::i18n::shell;
 
 /// A button that copies a text.
 #[component]
 pub fn CopyButton(
-    /// What is copied.
+    /// The text to copy.
     #[prop(into)]
     text: Signal<String>,
-    /// What the button says.
+    /// The label of the button.
     #[prop(into)]
     label: String,
 ) -> impl IntoView {
-    let said = RwSignal::new(String::new());
+    let status = RwSignal::new(String::new());
     let node = NodeRef::<html::Span>::new();
     let copy = move || {
         let near = node.get_untracked();
         spawn_local(async move {
-            let copied = to_clipboard(&text.get_untracked(), near.as_deref()).await;
-            let words = match copied {
-                true => frame::copied(),
-                false => frame::cannot_copy(),
+            let copied = copy_to_clipboard(&text.get_untracked(), near.as_deref()).await;
+            let message = match copied {
+                true => shell::copied(),
+                false => shell::copy_blocked(),
             };
-            said.set(words.to_owned());
+            status.set(message.to_owned());
         });
     };
     view! {
         <span node_ref=node class="inline-flex items-center gap-2">
             <Button on_press=move |()| copy()>
-                <Icon sign=Sign::Copy />
+                <Icon name=IconName::Copy />
                 {label}
             </Button>
             <span role="status" class="text-xs text-muted">
-                {move || said.get()}
+                {move || status.get()}
             </span>
         </span>
     }
 }
 
-/// Puts a text on the clipboard; `near` is an element in the same dialog as the button. Tells whether it worked.
-pub async fn to_clipboard(text: &str, near: Option<&web_sys::HtmlElement>) -> bool {
+/// Copies a text to the clipboard and returns whether that succeeded. `near` is an element in the
+/// same dialog as the button.
+pub async fn copy_to_clipboard(text: &str, near: Option<&web_sys::HtmlElement>) -> bool {
     if window().is_secure_context() {
         let written = window().navigator().clipboard().write_text(text);
         if JsFuture::from(written).await.is_ok() {
             return true;
         }
     }
-    by_selection(text, near).unwrap_or(false)
+    copy_by_selection(text, near).unwrap_or(false)
 }
 
-/// The old way, for pages that are not served over TLS: select the text and ask the browser to copy the selection.
-fn by_selection(text: &str, near: Option<&web_sys::HtmlElement>) -> Option<bool> {
+/// The fallback for pages that are not served over TLS, where the clipboard API is unavailable:
+/// selects the text and runs the `copy` command.
+fn copy_by_selection(text: &str, near: Option<&web_sys::HtmlElement>) -> Option<bool> {
     let area: web_sys::HtmlTextAreaElement = document()
         .create_element("textarea")
         .ok()?
@@ -81,7 +83,7 @@ fn by_selection(text: &str, near: Option<&web_sys::HtmlElement>) -> Option<bool>
     if let Some(focused) =
         focused.and_then(|element| element.dyn_into::<web_sys::HtmlElement>().ok())
     {
-        // The focus goes back to where the person was.
+        // Selecting the text moved the focus.
         let _gone = focused.focus();
     }
     Some(copied)

@@ -1,5 +1,5 @@
-//! A modal dialog on the browser's own `<dialog>`: it keeps the focus inside, closes on Escape and on the way back, and gives the
-//! focus back.
+//! A modal dialog based on `<dialog>`: it traps the focus, closes on Escape and on the back button,
+//! and restores the focus.
 
 use leptos::ev;
 use leptos::html;
@@ -7,15 +7,15 @@ use leptos::leptos_dom::helpers::window_event_listener;
 use leptos::prelude::*;
 use wasm_bindgen::JsValue;
 
-/// What marks the step of the browser's history that a dialog stands for.
-const MARK: &str = "dialog";
+/// The state of the history entry of an open dialog.
+const HISTORY_STATE: &str = "dialog";
 
-/// Closes the dialog that it was handed to.
+/// A handle that closes its dialog.
 #[derive(Clone, Copy)]
 pub struct DialogHandle(NodeRef<html::Dialog>);
 
 impl DialogHandle {
-    /// Closes it as Escape would.
+    /// Closes the dialog, as Escape does.
     pub fn close(self) {
         if let Some(dialog) = self.0.get_untracked() {
             dialog.close();
@@ -23,53 +23,53 @@ impl DialogHandle {
     }
 }
 
-/// A modal dialog, there while `open` is set. What is inside is built anew each time it opens.
+/// A modal dialog that exists while `open` is set. Its content is created each time it opens.
 ///
-/// Its heading, an `h2`, comes first, and its row of actions, a `div` beside it or in a `form` beside it, last: both stay in sight where it
-/// is higher than the window (`style/main.css`).
+/// The heading (`h2`) must come first and the row of actions (a `div` next to it, or in a `form`
+/// next to it) last: both stay visible if the dialog is higher than the window (`style/main.css`).
 #[component]
 pub fn Dialog(
-    /// Whether it is open; set to false when the person closes it.
+    /// Whether the dialog is open; set to false when the user closes it.
     open: RwSignal<bool>,
-    /// The id of the heading inside, which names the dialog.
+    /// The id of the heading, which labels the dialog.
     labelled_by: &'static str,
-    /// What is inside, given the handle that closes it.
+    /// Creates the content from the handle that closes the dialog.
     children: Callback<DialogHandle, AnyView>,
 ) -> impl IntoView {
     let shown = move || {
         open.get()
-            .then(|| view! { <Opened open labelled_by children /> })
+            .then(|| view! { <OpenDialog open labelled_by children /> })
     };
     view! { {move || shown()} }
 }
 
 #[component]
-fn Opened(
+fn OpenDialog(
     open: RwSignal<bool>,
     labelled_by: &'static str,
     children: Callback<DialogHandle, AnyView>,
 ) -> impl IntoView {
     let node = NodeRef::<html::Dialog>::new();
-    // By the time an effect runs the content is in the page, so that the browser finds the control that wants the focus.
+    // Effects run when the content is in the page, so that the browser finds the autofocus element.
     Effect::new(move || {
         if let Some(dialog) = node.get()
             && !dialog.open()
         {
-            // Fails only for a dialog that is not in the page any more.
+            // Fails only if the dialog has been removed from the page.
             let _gone = dialog.show_modal();
-            step_in();
+            push_history_entry();
         }
     });
-    // Whoever goes back wants to leave the dialog, not the page below it.
+    // The back button closes the dialog and stays on the page.
     let going_back = window_event_listener(ev::popstate, move |_| {
-        if !is_inside() {
+        if !is_dialog_entry() {
             DialogHandle(node).close();
         }
     });
     on_cleanup(move || going_back.remove());
     let closed = move || {
         open.set(false);
-        step_out();
+        pop_history_entry();
     };
     view! {
         <dialog
@@ -83,20 +83,20 @@ fn Opened(
     }
 }
 
-/// Makes a dialog a step of the browser's history.
-fn step_in() {
-    if !is_inside()
+/// Pushes a history entry for the dialog.
+fn push_history_entry() {
+    if !is_dialog_entry()
         && let Ok(history) = window().history()
     {
-        // The same address: only the way back is another.
-        let _full = history.push_state_with_url(&JsValue::from_str(MARK), "", None);
+        // The URL does not change.
+        let _full = history.push_state_with_url(&JsValue::from_str(HISTORY_STATE), "", None);
     }
 }
 
-/// Takes the step back, unless the page has gone on to another one or another dialog stands there.
-fn step_out() {
+/// Pops the history entry, unless the page has navigated or another dialog is open.
+fn pop_history_entry() {
     let is_alone = matches!(document().query_selector("dialog[open]"), Ok(None));
-    if is_inside()
+    if is_dialog_entry()
         && is_alone
         && let Ok(history) = window().history()
     {
@@ -104,7 +104,7 @@ fn step_out() {
     }
 }
 
-fn is_inside() -> bool {
+fn is_dialog_entry() -> bool {
     let state = window().history().and_then(|history| history.state());
-    state.is_ok_and(|state| state.as_string().as_deref() == Some(MARK))
+    state.is_ok_and(|state| state.as_string().as_deref() == Some(HISTORY_STATE))
 }

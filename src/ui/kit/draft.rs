@@ -1,27 +1,27 @@
-//! What somebody is typing, kept for this tab until it is sent or dropped: signing in again on another page does not lose it.
+//! Form drafts in the session storage of the tab, so that a new sign-in does not lose typed text.
 //!
-//! Not for secrets. Only to be called in the browser.
+//! Not for secrets. Browser only.
 
 use leptos::prelude::{Effect, Get, RwSignal, window};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use web_sys::Storage;
 
-/// Keeps what is typed under this name.
-pub fn keep(name: &str, draft: &impl Serialize) {
+/// Saves a draft.
+pub fn save(name: &str, draft: &impl Serialize) {
     if let (Some(storage), Ok(text)) = (storage(), serde_json::to_string(draft)) {
-        // Where the browser keeps nothing, nothing is kept: that is no reason to stop anybody from typing.
+        // Drafts are optional: forms also work if storage is disabled or full.
         let _full = storage.set_item(name, &text);
     }
 }
 
-/// What is kept under this name, unless another version of the page kept something else.
-pub fn kept<T: DeserializeOwned>(name: &str) -> Option<T> {
+/// Loads a draft; `None` if there is none or if another version saved an incompatible one.
+pub fn load<T: DeserializeOwned>(name: &str) -> Option<T> {
     serde_json::from_str(&text(name)?).ok()
 }
 
-/// Whether anything is kept under this name.
-pub fn is_kept(name: &str) -> bool {
+/// Whether there is a draft.
+pub fn exists(name: &str) -> bool {
     text(name).is_some()
 }
 
@@ -29,22 +29,22 @@ fn text(name: &str) -> Option<String> {
     storage()?.get_item(name).ok()?
 }
 
-/// Keeps what is typed under this name, whenever that changes.
-pub fn keep_changes<T>(name: String, draft: RwSignal<T>)
+/// Saves a draft whenever it changes.
+pub fn autosave<T>(name: String, draft: RwSignal<T>)
 where
     T: Clone + PartialEq + Serialize + Send + Sync + 'static,
 {
     Effect::new(move |before: Option<T>| {
         let draft = draft.get();
         if before.is_some_and(|before| before != draft) {
-            keep(&name, &draft);
+            save(&name, &draft);
         }
         draft
     });
 }
 
-/// Keeps it no longer.
-pub fn forget(name: &str) {
+/// Deletes a draft.
+pub fn discard(name: &str) {
     if let Some(storage) = storage() {
         let _gone = storage.remove_item(name);
     }

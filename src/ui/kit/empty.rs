@@ -1,14 +1,14 @@
-//! What stands where a list would stand if there were anything to list.
+//! The empty state of a list.
 
 use leptos::prelude::*;
 
-/// A title, an explanation, and what can be done.
+/// An empty state with a title, an explanation and actions.
 #[component]
 pub fn Empty(
-    /// What is not there.
+    /// The title.
     #[prop(into)]
     title: Signal<String>,
-    /// Why, and what can be done.
+    /// The explanation and actions.
     children: Children,
 ) -> impl IntoView {
     view! {

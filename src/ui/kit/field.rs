@@ -1,11 +1,11 @@
-//! Form fields: label, control, hint, and the error that belongs to it.
+//! Form fields with label, control, hint and error.
 
 use leptos::prelude::*;
 
-/// The look of a text field, for the control inside.
+/// The CSS classes of a form control.
 pub const CONTROL: &str = "h-9 w-full min-w-0 rounded-md border border-line-strong bg-surface px-2.5 text-ink placeholder:text-faint aria-invalid:border-alarm";
 
-/// What a field shows and changes: a signal, or a field of one (`slice!`).
+/// A two-way binding of a form control: a signal, or a field of one (`slice!`).
 #[derive(Debug)]
 pub struct Binding<T: Send + Sync + 'static>(Signal<T>, SignalSetter<T>);
 
@@ -29,18 +29,18 @@ impl<T: Send + Sync + 'static> From<(Signal<T>, SignalSetter<T>)> for Binding<T>
     }
 }
 
-/// A label, the control, a hint and an error. The control's `aria-describedby` should name `{id}-hint`.
+/// A form field. The control's `aria-describedby` should name `{id}-hint`.
 #[component]
 pub fn Field(
     /// The id of the control.
     id: &'static str,
-    /// What is asked for.
+    /// The label.
     #[prop(into)]
     label: String,
-    /// What helps to answer.
+    /// The hint.
     #[prop(into, optional)]
     hint: String,
-    /// What is wrong with the answer.
+    /// The error.
     #[prop(into, optional)]
     error: Signal<Option<String>>,
     /// The control.
@@ -63,36 +63,36 @@ pub fn Field(
     }
 }
 
-/// A line of text.
+/// A single-line text field.
 #[component]
 pub fn TextField(
     /// The id of the control.
     id: &'static str,
-    /// What is asked for.
+    /// The label.
     #[prop(into)]
     label: String,
-    /// What is typed.
+    /// The value.
     #[prop(into)]
     value: Binding<String>,
-    /// What helps to answer.
+    /// The hint.
     #[prop(into, optional)]
     hint: String,
-    /// What is wrong with the answer.
+    /// The error.
     #[prop(into, optional)]
     error: Signal<Option<String>>,
-    /// What an answer looks like.
+    /// The placeholder.
     #[prop(into, optional)]
     placeholder: Option<String>,
-    /// Whether the form is not sent without an answer.
+    /// Whether a value is required.
     #[prop(optional)]
     required: bool,
-    /// Whether a number is asked for.
+    /// Whether the value is a decimal number.
     #[prop(optional)]
     decimal: bool,
-    /// Whether a name is asked for: characters of one width, and no spelling to check.
+    /// Whether to use a monospaced font without spell checking, for names.
     #[prop(optional)]
     mono: bool,
-    /// Whether it has the focus when its dialog opens.
+    /// Whether the control is focused when its dialog opens.
     #[prop(optional)]
     autofocus: bool,
 ) -> impl IntoView {
@@ -120,39 +120,39 @@ pub fn TextField(
     }
 }
 
-/// Something to choose.
+/// An option of a select field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Choice {
-    /// What it stands for.
+pub struct SelectOption {
+    /// The value.
     pub value: String,
-    /// What it is called.
+    /// The label.
     pub label: String,
-    /// Why it cannot be chosen, where it cannot.
-    pub why_not: Option<String>,
+    /// Why the option is disabled; `None` if it is enabled.
+    pub disabled_reason: Option<String>,
 }
 
-/// One of several choices.
+/// A drop-down field.
 #[component]
 pub fn SelectField(
     /// The id of the control.
     id: &'static str,
-    /// What is asked for.
+    /// The label.
     #[prop(into)]
     label: String,
-    /// What is chosen.
+    /// The selected value.
     #[prop(into)]
     value: Binding<String>,
-    /// What can be chosen.
-    choices: Vec<Choice>,
-    /// What is wrong with the choice.
+    /// The options.
+    choices: Vec<SelectOption>,
+    /// The error.
     #[prop(into, optional)]
     error: Signal<Option<String>>,
 ) -> impl IntoView {
     let Binding(get, set) = value;
-    let option = move |choice: Choice| {
+    let option = move |choice: SelectOption| {
         let is_chosen = get.with_untracked(|chosen| *chosen == choice.value);
         view! {
-            <option value=choice.value disabled=choice.why_not.is_some() title=choice.why_not selected=is_chosen>
+            <option value=choice.value disabled=choice.disabled_reason.is_some() title=choice.disabled_reason selected=is_chosen>
                 {choice.label}
             </option>
         }
@@ -171,18 +171,18 @@ pub fn SelectField(
     }
 }
 
-/// Yes or no.
+/// A checkbox with a label and a hint.
 #[component]
 pub fn CheckboxField(
     /// The id of the control.
     id: &'static str,
-    /// What is asked.
+    /// The label.
     #[prop(into)]
     label: String,
-    /// What it means.
+    /// The hint.
     #[prop(into)]
     hint: String,
-    /// The answer.
+    /// Whether the box is checked.
     #[prop(into)]
     value: Binding<bool>,
 ) -> impl IntoView {

@@ -1,35 +1,35 @@
-//! The icons, inline and only ever beside words. Paths from Lucide (ISC licence, <https://lucide.dev>).
+//! Inline icons, always used next to a text. Paths from Lucide (ISC licence, <https://lucide.dev>).
 
 use leptos::prelude::*;
 
-/// Which icon.
+/// The name of an icon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::VariantArray)]
-pub enum Sign {
-    /// Something needs a person.
+pub enum IconName {
+    /// Needs attention.
     Alert,
     /// Sorted ascending.
     ArrowUp,
     /// Sorted descending.
     ArrowDown,
-    /// Back to where one came from.
+    /// Back.
     ArrowLeft,
-    /// It worked.
+    /// Success.
     Check,
-    /// To the clipboard.
+    /// Copy to the clipboard.
     Copy,
     /// The dark theme.
     Moon,
     /// The system's theme.
     Monitor,
-    /// Something new.
+    /// Add.
     Plus,
-    /// Again.
+    /// Refresh.
     Refresh,
     /// Search.
     Search,
     /// Settings.
     Sliders,
-    /// Can be sorted.
+    /// Sortable.
     Sortable,
     /// The light theme.
     Sun,
@@ -37,7 +37,7 @@ pub enum Sign {
     Cross,
 }
 
-impl Sign {
+impl IconName {
     fn paths(self) -> &'static [&'static str] {
         match self {
             Self::Alert => &[
@@ -95,11 +95,11 @@ impl Sign {
     }
 }
 
-/// One icon, as large as the words beside it. Screen readers pass over it: the words say it.
+/// An icon of the size of the text. It is hidden from screen readers, which read the text.
 #[component]
 pub fn Icon(
-    /// Which icon.
-    sign: Sign,
+    /// The icon.
+    name: IconName,
 ) -> impl IntoView {
     view! {
         <svg
@@ -112,7 +112,7 @@ pub fn Icon(
             stroke-linejoin="round"
             aria-hidden="true"
         >
-            {sign.paths().iter().map(|d| view! { <path d=*d></path> }).collect_view()}
+            {name.paths().iter().map(|d| view! { <path d=*d></path> }).collect_view()}
         </svg>
     }
 }

@@ -1,11 +1,11 @@
-//! A link inside the console whose address is taken as it is.
+//! A link inside the console that keeps its URL unchanged.
 
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;
 use leptos_router::hooks::use_navigate;
 
-/// Goes to another address of the same page, in the place of this one in the browser's history, without scrolling: for filters and
-/// the like.
+/// Navigates to another URL of the same page, for example for filters. The history entry is
+/// replaced and the scroll position is kept.
 pub fn use_replace_address() -> Callback<String> {
     let navigate = StoredValue::new(use_navigate());
     Callback::new(move |address: String| {
@@ -18,26 +18,26 @@ pub fn use_replace_address() -> Callback<String> {
     })
 }
 
-/// A link inside the console. The router's own click handler decodes `%25` before it writes the address bar, which makes
-/// another name of it; this one hands the address over untouched.
+/// A link inside the console. The click handler of the router decodes `%25` before it updates the
+/// address bar, which would change lock names; this link passes the URL unchanged.
 #[component]
 pub fn Link(
-    /// Where it leads: a path, percent-encoded.
+    /// The target: a percent-encoded path.
     #[prop(into)]
     href: Signal<String>,
-    /// How it looks.
+    /// CSS classes.
     #[prop(optional)]
     class: &'static str,
-    /// Whether it leads to what is shown now.
+    /// Whether the target is the current view.
     #[prop(into, optional)]
     current: Signal<bool>,
-    /// Whether the page stays where it is scrolled to.
+    /// Whether the scroll position is kept.
     #[prop(optional)]
-    stays: bool,
-    /// What hovering says.
+    no_scroll: bool,
+    /// The tooltip.
     #[prop(into, optional)]
     title: Option<String>,
-    /// The words of the link.
+    /// The content of the link.
     children: Children,
 ) -> impl IntoView {
     let navigate = use_navigate();
@@ -48,10 +48,10 @@ pub fn Link(
             title=title
             aria-current=move || current.get().then_some("true")
             on:click=move |event| {
-                let elsewhere = event.button() != 0 || event.ctrl_key() || event.meta_key() || event.shift_key() || event.alt_key();
-                if !elsewhere {
+                let opens_elsewhere = event.button() != 0 || event.ctrl_key() || event.meta_key() || event.shift_key() || event.alt_key();
+                if !opens_elsewhere {
                     event.prevent_default();
-                    navigate(&href.get_untracked(), NavigateOptions { scroll: !stays, ..NavigateOptions::default() });
+                    navigate(&href.get_untracked(), NavigateOptions { scroll: !no_scroll, ..NavigateOptions::default() });
                 }
             }
         >

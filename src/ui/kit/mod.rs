@@ -1,4 +1,4 @@
-//! Parts that know nothing about locks: each could live in another product.
+//! The UI kit: components without knowledge of locks.
 
 pub mod badge;
 pub mod banner;
@@ -21,7 +21,7 @@ pub use card::{Card, FoldedCard};
 pub use copy::CopyButton;
 pub use dialog::{Dialog, DialogHandle};
 pub use empty::Empty;
-pub use field::{Binding, CheckboxField, Choice, Field, SelectField, TextField};
-pub use icon::{Icon, Sign};
+pub use field::{Binding, CheckboxField, Field, SelectField, SelectOption, TextField};
+pub use icon::{Icon, IconName};
 pub use link::{Link, use_replace_address};
 pub use table::Table;

@@ -1,19 +1,19 @@
-//! A table.
+//! Tables.
 
 use leptos::prelude::*;
 
-/// A table with a title over each column. The roles are said in words, because a table that style sheets draw as cards on a phone
-/// would be none to a screen reader.
+/// A table with a column header row. The ARIA roles are explicit, because screen readers do not
+/// recognise a table that the style sheet shows as cards on small screens.
 #[component]
 pub fn Table(
-    /// The titles of the columns.
+    /// The column titles.
     titles: Vec<&'static str>,
-    /// How the titles look.
+    /// CSS classes of the titles.
     title_class: &'static str,
-    /// How the table looks.
+    /// CSS classes of the table.
     #[prop(optional)]
     class: &'static str,
-    /// What it is called, where nothing around it is called so.
+    /// The accessible name, if no heading around the table provides one.
     #[prop(into, optional)]
     label: Option<&'static str>,
     /// The rows.

@@ -1,35 +1,35 @@
-//! How far what is on screen can be trusted to be now.
+//! The freshness of the displayed data.
 
 use leptos::prelude::*;
 
 use super::Live;
 use crate::domain::Timestamp;
 
-/// Nothing heard from the server for this long: what is on screen is called stale.
+/// Without an event from the server for this long, the data is stale.
 const STALE_AFTER_MS: u64 = 5_000;
 
-/// How far what is on screen can be trusted to be now.
+/// The freshness of the displayed data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freshness {
-    /// Nothing has been heard yet: the page shows what the server painted.
+    /// No event has been received yet: the page shows the server-rendered data.
     Starting,
-    /// Changes arrive.
+    /// Events are being received.
     Live,
-    /// Nothing heard since then.
+    /// No event has been received since then.
     Stale(Timestamp),
 }
 
 impl Live {
-    /// How far what is on screen can be trusted to be now.
+    /// The current freshness.
     pub fn freshness(self) -> Freshness {
-        let heard = self.heard_at.get();
-        // Before anything was heard, the page itself is the last word of the server.
-        let Some(last) = heard.or(self.painted_at.get()) else {
+        let last_event = self.last_event_at.get();
+        // Before the first event, the rendered page itself is the latest data.
+        let Some(last) = last_event.or(self.rendered_at.get()) else {
             return Freshness::Starting;
         };
         if self.now.get().since(last).as_millis() > u128::from(STALE_AFTER_MS) {
             Freshness::Stale(last)
-        } else if heard.is_some() {
+        } else if last_event.is_some() {
             Freshness::Live
         } else {
             Freshness::Starting

@@ -1,8 +1,10 @@
-//! The stream of changes: an `EventSource` of what the page shows, that rests while the tab is hidden, and never piles up.
+//! The event stream: an `EventSource` for the subscribed locks, which is closed while the tab is
+//! hidden.
 //!
-//! The server sends at most five updates a second, of the locks that are asked for. Asking for others opens the stream anew.
-//! The browser opens a broken stream again by itself. It gives up when the server answers with an error
-//! (during a restart behind a proxy, say); then, and when the stream is silent although it looks open, it is opened anew.
+//! The server sends at most five updates a second. A changed subscription opens a new stream. The
+//! browser reconnects a broken stream, but gives up when the server responds with an error, for
+//! example during a restart behind a proxy. In that case, and if an open stream is silent, the
+//! stream is opened again here.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -21,37 +23,40 @@ use wasm_bindgen::closure::Closure;
 use web_sys::{EventSource, MessageEvent};
 
 use super::Live;
-use crate::domain::{Change, Fault, Snapshot, Timestamp, WindowNews};
+use crate::domain::{Change, OperationError, Snapshot, Timestamp, WindowUpdate};
 use crate::ui::calls;
-use crate::ui::preferences::notifies;
+use crate::ui::preferences::notifications_enabled;
 
-/// How often the page's clock ticks.
+/// The interval at which the clock of the page is updated.
 const TICK: Duration = Duration::from_millis(250);
-/// Changes that arrive within this time become one change of the page: the server sends them together.
-const GATHER: Duration = Duration::from_millis(20);
-/// A stream that was silent this long is dead, whatever the browser believes: the server says something every 2 s.
-const SILENT_MS: i64 = 7_000;
+/// Changes that arrive within this time are applied as one update: the server sends them together.
+const BATCH_WINDOW: Duration = Duration::from_millis(20);
+/// A stream that is silent for this long is dead, even if the browser reports it as open: the
+/// server sends a ping every 2 s.
+const SILENCE_TIMEOUT_MS: i64 = 7_000;
 const FIRST_RETRY_MS: u64 = 500;
-const LONGEST_RETRY_MS: u64 = 5_000;
+const MAX_RETRY_MS: u64 = 5_000;
 
-/// Follows the server from the first board on, for as long as the page lives.
-pub(super) fn follow(live: Live) {
-    let stream = Rc::new(Stream {
+/// Connects to the event stream, from the first snapshot until the page is closed.
+pub(super) fn connect(live: Live) {
+    let stream = Rc::new(LiveStream {
         live,
         source: RefCell::new(None),
         address: RefCell::default(),
-        offset_ms: Cell::new(live.now.get_untracked().millis() - local_ms()),
+        clock_offset_ms: Cell::new(live.now.get_untracked().millis() - local_ms()),
         opened_at: Cell::new(local_ms()),
-        waiting: RefCell::new(Vec::new()),
-        is_gathering: Cell::new(false),
+        pending: RefCell::new(Vec::new()),
+        is_batching: Cell::new(false),
         retry_ms: Cell::new(FIRST_RETRY_MS),
         is_retrying: Cell::new(false),
     });
     let asking = Rc::clone(&stream);
     Effect::new(move |before: Option<String>| {
-        let address = live.asked.with(|asked| {
-            let also = asked.followed.keys();
-            asked.query.events(asked.from, asked.rows(), also)
+        let address = live.subscription.with(|subscription| {
+            let also = subscription.pinned.keys();
+            subscription
+                .query
+                .events_path(subscription.offset, subscription.row_count(), also)
         });
         if before.as_ref() != Some(&address) {
             asking.address.replace(address.clone());
@@ -63,43 +68,43 @@ pub(super) fn follow(live: Live) {
     let ticking = Rc::clone(&stream);
     set_interval(move || ticking.tick(), TICK);
     let turning = Rc::clone(&stream);
-    window_event_listener_untyped("visibilitychange", move |_| turning.rest_or_resume());
+    window_event_listener_untyped("visibilitychange", move |_| turning.pause_or_resume());
     let leaving = Rc::clone(&stream);
     window_event_listener_untyped("pagehide", move |_| leaving.close());
-    window_event_listener(ev::pageshow, move |_| stream.rest_or_resume());
+    window_event_listener(ev::pageshow, move |_| stream.pause_or_resume());
 }
 
-struct Stream {
+struct LiveStream {
     live: Live,
     source: RefCell<Option<EventSource>>,
-    /// Where what the page shows is told of.
+    /// The URL of the stream.
     address: RefCell<String>,
-    /// The server's clock minus the browser's.
-    offset_ms: Cell<i64>,
+    /// The clock of the server minus the clock of the browser.
+    clock_offset_ms: Cell<i64>,
     opened_at: Cell<i64>,
-    waiting: RefCell<Vec<Change>>,
-    is_gathering: Cell<bool>,
+    pending: RefCell<Vec<Change>>,
+    is_batching: Cell<bool>,
     retry_ms: Cell<u64>,
     is_retrying: Cell<bool>,
 }
 
-/// What the server says every two seconds.
+/// The ping that the server sends every two seconds.
 #[derive(Deserialize)]
-struct Ping {
+struct PingEvent {
     now: Timestamp,
     #[serde(default)]
     build: Option<String>,
 }
 
-impl Stream {
+impl LiveStream {
     fn open(self: &Rc<Self>) {
         self.close();
         self.opened_at.set(local_ms());
-        if rests() {
+        if is_paused() {
             return;
         }
         let mut address = self.address.borrow().clone();
-        if let Some(place) = self.live.position.get_untracked() {
+        if let Some(place) = self.live.last_event_id.get_untracked() {
             let joint = if address.contains('?') { '&' } else { '?' };
             address = format!("{address}{joint}since={place}");
         }
@@ -107,33 +112,33 @@ impl Stream {
             return;
         };
         self.listen(&source, "snapshot", |stream, event| {
-            if let Some(snapshot) = read::<Snapshot>(&event) {
-                // A lost lock is not in it, and is to be told all the same.
-                stream.live.apply(stream.waiting.take());
+            if let Some(snapshot) = parse_event::<Snapshot>(&event) {
+                // The snapshot contains no lost locks, so the pending events are applied first.
+                stream.live.apply_changes(stream.pending.take());
                 stream.set_clock(snapshot.observed_at);
-                stream.live.replace(snapshot);
+                stream.live.apply_snapshot(snapshot);
             }
         });
         self.listen(&source, "change", |stream, event| {
-            if let Some(change) = read::<Change>(&event) {
-                stream.gather(change);
+            if let Some(change) = parse_event::<Change>(&event) {
+                stream.enqueue(change);
             }
         });
         self.listen(&source, "window", |stream, event| {
-            if let Some(news) = read::<WindowNews>(&event) {
-                // In the order in which they came.
-                stream.live.apply(stream.waiting.take());
-                stream.live.take(news);
+            if let Some(update) = parse_event::<WindowUpdate>(&event) {
+                // Keeps the order of the events.
+                stream.live.apply_changes(stream.pending.take());
+                stream.live.apply_window_update(update);
             }
         });
         self.listen(&source, "ping", |stream, event| {
-            if let Some(Ping { now, build }) = read(&event) {
+            if let Some(PingEvent { now, build }) = parse_event(&event) {
                 stream.set_clock(now);
-                stream.compare(build);
+                stream.compare_build(build);
             }
         });
         let stream = Rc::clone(self);
-        let on_error = Closure::<dyn Fn()>::new(move || stream.retry_if_given_up());
+        let on_error = Closure::<dyn Fn()>::new(move || stream.retry_if_closed());
         source.set_onerror(Some(on_error.into_js_value().unchecked_ref()));
         *self.source.borrow_mut() = Some(source);
     }
@@ -145,7 +150,8 @@ impl Stream {
         }
     }
 
-    /// Handlers are handed to the browser's garbage collector, which drops them with their source.
+    /// Adds an event handler. The garbage collector of the browser frees it together with its
+    /// source.
     fn listen(
         self: &Rc<Self>,
         source: &EventSource,
@@ -154,66 +160,70 @@ impl Stream {
     ) {
         let stream = Rc::clone(self);
         let handler = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| {
-            stream.hear(&event);
+            stream.record_event(&event);
             handle(&stream, event);
         });
-        // Fails only where the name of the event is not a string.
+        // Fails only for an invalid event name.
         let _infallible =
             source.add_event_listener_with_callback(event, handler.into_js_value().unchecked_ref());
     }
 
-    fn hear(&self, event: &MessageEvent) {
+    fn record_event(&self, event: &MessageEvent) {
         self.retry_ms.set(FIRST_RETRY_MS);
-        if self.live.is_out.get_untracked() {
-            self.live.is_out.set(false);
+        if self.live.is_signed_out.get_untracked() {
+            self.live.is_signed_out.set(false);
         }
-        self.live.heard_at.set(Some(self.server_now()));
+        self.live.last_event_at.set(Some(self.server_now()));
         let id = event.last_event_id();
         if !id.is_empty() {
-            self.live.position.set(Some(id));
+            self.live.last_event_id.set(Some(id));
         }
     }
 
-    fn gather(self: &Rc<Self>, change: Change) {
+    fn enqueue(self: &Rc<Self>, change: Change) {
         if let Change::Group { group } = &change
-            && let Some(looked) = group.looked_at
+            && let Some(polled_at) = group.last_polled_at
         {
-            // The server looked before it spoke, so its clock cannot be behind that.
-            self.offset_ms
-                .set(self.offset_ms.get().max(looked.millis() - local_ms()));
+            // The poll happened before the event was sent, so the clock of the server cannot be
+            // behind it.
+            self.clock_offset_ms.set(
+                self.clock_offset_ms
+                    .get()
+                    .max(polled_at.millis() - local_ms()),
+            );
         }
-        self.waiting.borrow_mut().push(change);
-        if !self.is_gathering.replace(true) {
+        self.pending.borrow_mut().push(change);
+        if !self.is_batching.replace(true) {
             let stream = Rc::clone(self);
             set_timeout(
                 move || {
-                    stream.is_gathering.set(false);
-                    stream.live.apply(stream.waiting.take());
+                    stream.is_batching.set(false);
+                    stream.live.apply_changes(stream.pending.take());
                 },
-                GATHER,
+                BATCH_WINDOW,
             );
         }
     }
 
     fn tick(self: &Rc<Self>) {
-        if rests() {
+        if is_paused() {
             return;
         }
         let now = self.server_now();
         self.live.now.set(now);
-        let heard = self
+        let last_event = self
             .live
-            .heard_at
+            .last_event_at
             .get_untracked()
             .map_or(i64::MIN, Timestamp::millis);
-        let alive = heard.max(self.opened_at.get() + self.offset_ms.get());
-        if now.millis() - alive > SILENT_MS && !self.is_retrying.get() {
+        let last_activity = last_event.max(self.opened_at.get() + self.clock_offset_ms.get());
+        if now.millis() - last_activity > SILENCE_TIMEOUT_MS && !self.is_retrying.get() {
             self.open();
         }
     }
 
-    fn rest_or_resume(self: &Rc<Self>) {
-        if rests() {
+    fn pause_or_resume(self: &Rc<Self>) {
+        if is_paused() {
             self.close();
         } else if self.source.borrow().is_none() {
             self.open();
@@ -221,7 +231,7 @@ impl Stream {
         }
     }
 
-    fn retry_if_given_up(self: &Rc<Self>) {
+    fn retry_if_closed(self: &Rc<Self>) {
         let given_up = self
             .source
             .borrow()
@@ -230,14 +240,14 @@ impl Stream {
         if !given_up || self.is_retrying.replace(true) {
             return;
         }
-        self.ask_whether_out();
+        self.check_session();
         let wait = self.retry_ms.get();
-        self.retry_ms.set((wait * 2).min(LONGEST_RETRY_MS));
+        self.retry_ms.set((wait * 2).min(MAX_RETRY_MS));
         let stream = Rc::clone(self);
         set_timeout(
             move || {
                 stream.is_retrying.set(false);
-                if !rests() {
+                if !is_paused() {
                     stream.open();
                 }
             },
@@ -245,37 +255,38 @@ impl Stream {
         );
     }
 
-    /// The browser does not say why a stream was refused, so that is asked for in another way.
-    fn ask_whether_out(&self) {
-        let is_out = self.live.is_out;
+    /// The browser does not expose the status of a rejected stream, so another request checks
+    /// whether the session has ended.
+    fn check_session(&self) {
+        let is_out = self.live.is_signed_out;
         spawn_local(async move {
             let answer = calls::mine().await;
-            is_out.set(matches!(answer, Err(Fault::SignInRequired { .. })));
+            is_out.set(matches!(answer, Err(OperationError::SignInRequired { .. })));
         });
     }
 
-    /// Notices that the console was restarted with another version.
-    fn compare(&self, build: Option<String>) {
-        let (known, heard) = (self.live.build, build);
+    /// Detects that the console was restarted with another version.
+    fn compare_build(&self, build: Option<String>) {
+        let (known, received) = (self.live.server_build, build);
         if known.with_untracked(Option::is_none) {
-            known.set(heard);
-        } else if heard.is_some() && known.with_untracked(|known| *known != heard) {
-            self.live.is_newer.set(true);
+            known.set(received);
+        } else if received.is_some() && known.with_untracked(|known| *known != received) {
+            self.live.is_outdated.set(true);
         }
     }
 
     fn set_clock(&self, server: Timestamp) {
-        self.offset_ms.set(server.millis() - local_ms());
-        self.live.heard_at.set(Some(self.server_now()));
+        self.clock_offset_ms.set(server.millis() - local_ms());
+        self.live.last_event_at.set(Some(self.server_now()));
     }
 
     fn server_now(&self) -> Timestamp {
-        Timestamp::from_millis(local_ms() + self.offset_ms.get())
+        Timestamp::from_millis(local_ms() + self.clock_offset_ms.get())
     }
 }
 
-/// The address of the page, for the server; on the server there is none.
-pub(super) fn page() -> String {
+/// The URL of the page in the browser; empty on the server.
+pub(super) fn page_address() -> String {
     if !cfg!(target_arch = "wasm32") {
         return String::new();
     }
@@ -284,12 +295,12 @@ pub(super) fn page() -> String {
     part(location.pathname()) + &part(location.search())
 }
 
-/// Whether nobody looks, and nobody is to be told either.
-fn rests() -> bool {
-    document().hidden() && !notifies()
+/// Whether the tab is hidden and notifications are disabled.
+fn is_paused() -> bool {
+    document().hidden() && !notifications_enabled()
 }
 
-fn read<T: DeserializeOwned>(event: &MessageEvent) -> Option<T> {
+fn parse_event<T: DeserializeOwned>(event: &MessageEvent) -> Option<T> {
     let text = event.data().as_string()?;
     let read = serde_json::from_str(&text);
     read.inspect_err(|error| leptos::logging::warn!("an event cannot be read: {error}"))

@@ -1,82 +1,86 @@
-//! `/audit`: who did what to which lock, why, and how it ended.
+//! `/audit`: the audit log.
 
 use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::hooks::use_location;
 
-use crate::domain::{AuditPage as Told, ChainCheck};
+use crate::domain::{AuditPage as AuditData, ChainCheck};
 use crate::ui::audit_query::AuditQuery;
 use crate::ui::components::audit_chain::AuditChain;
 use crate::ui::components::audit_filter::AuditFilterForm;
 use crate::ui::components::audit_table::AuditTable;
-use crate::ui::components::loaded::{Loaded, OnBoard};
-use crate::ui::kit::{Banner, Empty, Icon, Link, Sign, Tone};
-use crate::ui::live::Loading;
-use crate::ui::words::audit as words;
+use crate::ui::components::resource_view::{AwaitSnapshot, ResourceView};
+use crate::ui::i18n::audit as t;
+use crate::ui::kit::{Banner, Empty, Icon, IconName, Link, Tone};
+use crate::ui::live::ServerResource;
 use crate::ui::{calls, format};
 
-/// The audit.
+/// The audit log page.
 #[component]
 pub fn AuditPage() -> impl IntoView {
     let location = use_location();
-    let shown = move || {
+    let content = move || {
         let query = AuditQuery::parse(&location.search.read());
-        view! { <Part query /> }
+        view! { <AuditContent query /> }
     };
     view! {
-        <Title text=format!("{} · Lockkeeper", words::title()) />
-        <h1 class="mb-4 text-xl font-semibold">{words::heading()}</h1>
-        {move || shown()}
+        <Title text=format!("{} · Lockkeeper", t::title()) />
+        <h1 class="mb-4 text-xl font-semibold">{t::heading()}</h1>
+        {move || content()}
     }
 }
 
 #[component]
-fn Part(query: AuditQuery) -> impl IntoView {
-    let search = query.search();
-    let asked = Loading::new(move || calls::audit(search.clone()));
-    let chain = Loading::new(calls::audit_chain);
+fn AuditContent(query: AuditQuery) -> impl IntoView {
+    let search = query.query_string();
+    let resource = ServerResource::new(move || calls::audit(search.clone()));
+    let chain = ServerResource::new(calls::audit_chain);
     let show = {
         let query = query.clone();
-        Callback::new(move |page: Told| {
-            view! { <Shown page query=query.clone() chain /> }.into_any()
+        Callback::new(move |page: AuditData| {
+            view! { <AuditEntries page query=query.clone() chain /> }.into_any()
         })
     };
     view! {
-        <OnBoard>
+        <AwaitSnapshot>
             <AuditFilterForm query=query.clone() />
-            <Loaded loading=asked show />
-        </OnBoard>
+            <ResourceView loading=resource show />
+        </AwaitSnapshot>
     }
 }
 
 #[component]
-fn Shown(page: Told, query: AuditQuery, chain: Loading<ChainCheck>) -> impl IntoView {
+fn AuditEntries(
+    page: AuditData,
+    query: AuditQuery,
+    chain: ServerResource<ChainCheck>,
+) -> impl IntoView {
     const LINK: &str = "inline-flex h-8 items-center gap-1 rounded-md border border-line px-2.5 hover:border-line-strong";
     let is_first = query.cursor.is_none();
-    let newest = query.from_cursor(None).path();
+    let newest = query.with_cursor(None).path();
     let older = page
         .next_cursor
-        .map(|cursor| query.from_cursor(Some(cursor)).path());
-    let read_at = words::read_at(format::time_of_day(page.read_at));
-    let acts = if page.acts.is_empty() {
+        .map(|cursor| query.with_cursor(Some(cursor)).path());
+    let read_at = t::read_at(format::time_of_day(page.read_at));
+    let acts = if page.entries.is_empty() {
         view! {
-            <Empty title=words::nothing()>
-                <p>{words::what_is_written()}</p>
+            <Empty title=t::no_match()>
+                <p>{t::scope_note()}</p>
             </Empty>
         }
         .into_any()
     } else {
-        view! { <AuditTable acts=page.acts /> }.into_any()
+        view! { <AuditTable entries=page.entries /> }.into_any()
     };
     view! {
         {acts}
         {page
-            .is_cut
+            .truncated
             .then(|| {
                 view! {
                     <div class="mt-3">
                         <Banner tone=Tone::Unsure>
-                            <p>{words::no_time()}</p>
+                            <p>{t::search_timeout()}</p>
                         </Banner>
                     </div>
                 }
@@ -86,8 +90,8 @@ fn Shown(page: Told, query: AuditQuery, chain: Loading<ChainCheck>) -> impl Into
                 .then(|| {
                     view! {
                         <Link href=newest class=LINK>
-                            <Icon sign=Sign::ArrowLeft />
-                            {words::latest()}
+                            <Icon name=IconName::ArrowLeft />
+                            {t::newest()}
                         </Link>
                     }
                 })}
@@ -95,20 +99,20 @@ fn Shown(page: Told, query: AuditQuery, chain: Loading<ChainCheck>) -> impl Into
                 .map(|older| {
                     view! {
                         <Link href=older class=LINK>
-                            {words::older()}
+                            {t::older()}
                         </Link>
                     }
                 })}
             <span class="text-xs text-muted">{read_at}</span>
             <span class="ms-auto flex gap-3 text-xs">
-                <a href=query.export("csv") rel="external" class="underline underline-offset-2">
-                    {words::as_sheet()}
+                <a href=query.export_path("csv") rel="external" class="underline underline-offset-2">
+                    {t::export_csv()}
                 </a>
-                <a href=query.export("jsonl") rel="external" class="underline underline-offset-2">
-                    {words::as_lines()}
+                <a href=query.export_path("jsonl") rel="external" class="underline underline-offset-2">
+                    {t::export_json_lines()}
                 </a>
             </span>
         </p>
-        <AuditChain asked=chain />
+        <AuditChain check=chain />
     }
 }

@@ -1,40 +1,41 @@
-//! `/help`: words, verdicts, searching, keys, and what cannot be known.
+//! `/help`: terms, verdicts, flags, search syntax, shortcuts and limits of observation.
 //!
-//! Nothing in it moves, so only the server has its text: in the program that browsers download first it would weigh more than a
-//! page of the console.
+//! The page is static, so it is rendered on the server only: its text would make the program of the
+//! browser larger than any other page.
 
 use leptos::html;
 use leptos::prelude::*;
 use leptos_meta::Title;
 
-use crate::ui::components::keys_dialog::KeysTable;
-use crate::ui::components::loaded::OnBoard;
+use crate::ui::components::resource_view::AwaitSnapshot;
+use crate::ui::components::shortcuts_dialog::ShortcutsTable;
 use crate::ui::components::verdict_diagram::VerdictDiagram;
-use crate::ui::words::{frame, help, palette};
+use crate::ui::i18n::{help, palette, shell};
 
-/// The page of help.
+/// The help page.
 #[component]
 pub fn HelpPage() -> impl IntoView {
     let node = NodeRef::<html::Div>::new();
-    // Whoever comes here by the browser's own back button came without a page from the server.
+    // After a navigation in the browser, such as the back button, there is no server-rendered
+    // content.
     Effect::new(move || {
         if node
             .get()
             .is_some_and(|node| node.child_element_count() == 0)
         {
-            // Fails only where there is no page to load again.
+            // Fails only if there is no document to reload.
             let _infallible = window().location().reload();
         }
     });
     view! {
-        <Title text=format!("{} · Lockkeeper", frame::help()) />
+        <Title text=format!("{} · Lockkeeper", shell::help()) />
         <div node_ref=node inner_html=contents()></div>
-        // Whoever is here is told all the same whether the console is live.
-        <OnBoard>""</OnBoard>
+        // The live indicator needs the snapshot.
+        <AwaitSnapshot>""</AwaitSnapshot>
     }
 }
 
-/// What the server writes and the browser keeps.
+/// The rendered content. The browser keeps what the server sent.
 fn contents() -> String {
     if cfg!(target_arch = "wasm32") {
         String::new()
@@ -46,19 +47,19 @@ fn contents() -> String {
 #[component]
 fn Contents() -> impl IntoView {
     let sections = [
-        ("words", help::words()),
+        ("terms", help::words()),
         ("verdicts", help::verdicts()),
         ("flags", help::flags()),
         ("search", help::search()),
-        ("keys", palette::keys()),
+        ("keys", palette::shortcuts()),
         ("limits", help::limits()),
         ("more", help::more()),
     ];
-    let links = sections.map(|(id, words)| {
+    let links = sections.map(|(id, title)| {
         view! {
             <li>
                 <a href=format!("#{id}") rel="external" class="text-accent underline underline-offset-2">
-                    {words}
+                    {title}
                 </a>
             </li>
         }
@@ -66,46 +67,46 @@ fn Contents() -> impl IntoView {
     view! {
         <div class="mx-auto flex max-w-4xl flex-col gap-8">
             <header class="flex flex-col gap-2">
-                <h1 class="text-xl font-semibold">{frame::help()}</h1>
+                <h1 class="text-xl font-semibold">{shell::help()}</h1>
                 <p class="text-muted">{help::intro()}</p>
                 <nav aria-label=help::contents()>
                     <ul class="flex flex-wrap gap-x-4 gap-y-1">{links.collect_view()}</ul>
                 </nav>
             </header>
-            <Section id="words" words=help::words()>
-                {terms(words())}
+            <Section id="terms" title=help::words()>
+                {definition_list(term_definitions())}
             </Section>
-            <Section id="verdicts" words=help::verdicts()>
+            <Section id="verdicts" title=help::verdicts()>
                 <p>{help::verdicts_intro()}</p>
                 <div class="grid items-start gap-6 md:grid-cols-[22rem_1fr]">
                     <VerdictDiagram />
-                    {terms(verdicts())}
+                    {definition_list(verdict_definitions())}
                 </div>
             </Section>
-            <Section id="flags" words=help::flags()>
-                {terms(flags())}
+            <Section id="flags" title=help::flags()>
+                {definition_list(flag_definitions())}
             </Section>
-            <Section id="search" words=help::search()>
+            <Section id="search" title=help::search()>
                 <p>{help::search_intro()}</p>
-                {searches()}
+                {search_examples()}
             </Section>
-            <Section id="keys" words=palette::keys()>
-                <KeysTable />
-                <p class="text-muted">{palette::no_key_destroys()}</p>
+            <Section id="keys" title=palette::shortcuts()>
+                <ShortcutsTable />
+                <p class="text-muted">{palette::shortcuts_note()}</p>
             </Section>
-            <Section id="limits" words=help::limits()>
+            <Section id="limits" title=help::limits()>
                 <ul class="flex list-disc flex-col gap-1.5 ps-5">
                     {limits().map(|limit| view! { <li>{limit}</li> }).collect_view()}
                 </ul>
             </Section>
-            <Section id="more" words=help::more()>
+            <Section id="more" title=help::more()>
                 <ul class="flex list-disc flex-col gap-1.5 ps-5">
-                    {addresses()
-                        .map(|(path, words)| {
+                    {reference_links()
+                        .map(|(path, label)| {
                             view! {
                                 <li>
                                     <a href=path rel="external" class="text-accent underline underline-offset-2">
-                                        {words}
+                                        {label}
                                     </a>
                                 </li>
                             }
@@ -119,18 +120,18 @@ fn Contents() -> impl IntoView {
 }
 
 #[component]
-fn Section(id: &'static str, words: &'static str, children: Children) -> impl IntoView {
+fn Section(id: &'static str, title: &'static str, children: Children) -> impl IntoView {
     view! {
         <section id=id aria-labelledby=format!("{id}-title") class="flex flex-col gap-3">
             <h2 id=format!("{id}-title") class="text-lg font-semibold">
-                {words}
+                {title}
             </h2>
             {children()}
         </section>
     }
 }
 
-fn terms<const N: usize>(terms: [(&'static str, &'static str); N]) -> impl IntoView {
+fn definition_list<const N: usize>(terms: [(&'static str, &'static str); N]) -> impl IntoView {
     let row = |(term, meaning)| {
         view! {
             <div class="grid gap-x-4 border-b border-line py-1.5 sm:grid-cols-[9rem_1fr]">
@@ -142,7 +143,7 @@ fn terms<const N: usize>(terms: [(&'static str, &'static str); N]) -> impl IntoV
     view! { <dl>{terms.map(row).collect_view()}</dl> }
 }
 
-fn searches() -> impl IntoView {
+fn search_examples() -> impl IntoView {
     let row = |(write, means)| {
         view! {
             <tr class="border-b border-line">
@@ -180,7 +181,7 @@ fn searches() -> impl IntoView {
     }
 }
 
-fn words() -> [(&'static str, &'static str); 11] {
+fn term_definitions() -> [(&'static str, &'static str); 11] {
     [
         (help::group(), help::group_is()),
         (help::node(), help::node_is()),
@@ -196,22 +197,23 @@ fn words() -> [(&'static str, &'static str); 11] {
     ]
 }
 
-fn verdicts() -> [(&'static str, &'static str); 4] {
+fn verdict_definitions() -> [(&'static str, &'static str); 4] {
     [
         (help::held(), help::held_is()),
-        (help::split(), help::split_is()),
         (help::unknown(), help::unknown_is()),
+        (help::split(), help::split_is()),
         (help::partial(), help::partial_is()),
     ]
 }
 
-fn flags() -> [(&'static str, &'static str); 7] {
+fn flag_definitions() -> [(&'static str, &'static str); 8] {
     [
         (help::no_expiry(), help::no_expiry_is()),
         (help::at_risk(), help::at_risk_is()),
         (help::overdue(), help::overdue_is()),
         (help::endless(), help::endless_is()),
         (help::contended(), help::contended_is()),
+        (help::split(), help::split_flag_is()),
         (help::fragment(), help::fragment_is()),
         (help::restart_hazard(), help::restart_hazard_is()),
     ]
@@ -228,7 +230,7 @@ fn limits() -> [&'static str; 6] {
     ]
 }
 
-fn addresses() -> [(&'static str, &'static str); 3] {
+fn reference_links() -> [(&'static str, &'static str); 3] {
     [
         (crate::ui::paths::API_DOCS, help::api_docs()),
         ("/api/openapi.json", help::api_document()),

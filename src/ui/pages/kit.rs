@@ -1,7 +1,7 @@
-//! `/kit`: every part of the kit in every state, for the eyes of who builds it.
+//! `/kit`: all components of the UI kit in all states, for development.
 //!
-//! Nothing leads here, and the server that is shipped answers that there is no such page. The program of the pages has it as a part of
-//! its own, which nobody fetches then: the program that is tested is the one that is shipped.
+//! No page links here, and release builds answer 404. The page is a chunk of its own, which is
+//! never loaded in production, so the tested program is the shipped one.
 
 mod charts;
 
@@ -11,12 +11,12 @@ use strum::VariantArray as _;
 
 use charts::Charts;
 
-use crate::ui::components::loaded::OnBoard;
+use crate::ui::components::resource_view::AwaitSnapshot;
 use crate::ui::components::verdict_diagram::VerdictDiagram;
 use crate::ui::kit::field::CONTROL;
 use crate::ui::kit::{
-    Badge, Banner, Button, CopyButton, Dialog, DialogHandle, Empty, Field, Icon, Link, Sign, Tone,
-    Variant,
+    Badge, Banner, Button, CopyButton, Dialog, DialogHandle, Empty, Field, Icon, IconName, Link,
+    Tone, Variant,
 };
 
 const TONES: [(&str, Tone); 5] = [
@@ -33,7 +33,7 @@ const VARIANTS: [(&str, Variant); 3] = [
     ("Danger", Variant::Danger),
 ];
 
-/// The tokens that are surfaces or words.
+/// The colour tokens for surfaces and labels.
 const COLOURS: [&str; 12] = [
     "bg-canvas",
     "bg-surface",
@@ -49,7 +49,7 @@ const COLOURS: [&str; 12] = [
     "bg-unsure-soft",
 ];
 
-/// The page of the kit.
+/// The UI kit page.
 #[component]
 pub fn KitPage() -> impl IntoView {
     view! {
@@ -58,7 +58,7 @@ pub fn KitPage() -> impl IntoView {
             <h1 class="text-xl font-semibold">"Kit"</h1>
             <Colours />
             <Buttons />
-            <Words />
+            <Badges />
             <Fields />
             <Dialogs />
             <Icons />
@@ -75,7 +75,7 @@ pub fn KitPage() -> impl IntoView {
                 <Charts />
             </Part>
         </div>
-        <OnBoard>""</OnBoard>
+        <AwaitSnapshot>""</AwaitSnapshot>
     }
 }
 
@@ -111,7 +111,7 @@ fn Buttons() -> impl IntoView {
     let pair = |(name, variant): (&'static str, Variant)| {
         view! {
             <Button variant>{name}</Button>
-            <Button variant why_not=Signal::stored(Some("The reason why it cannot be pressed".to_owned()))>
+            <Button variant disabled_reason=Signal::stored(Some("The reason why it cannot be pressed".to_owned()))>
                 {format!("{name}, not now")}
             </Button>
         }
@@ -121,7 +121,7 @@ fn Buttons() -> impl IntoView {
             <div class="flex flex-wrap gap-2">
                 {VARIANTS.map(pair).collect_view()}
                 <Button>
-                    <Icon sign=Sign::Plus />
+                    <Icon name=IconName::Plus />
                     "With an icon"
                 </Button>
                 <CopyButton text="copied text".to_owned() label="Copy" />
@@ -131,7 +131,7 @@ fn Buttons() -> impl IntoView {
 }
 
 #[component]
-fn Words() -> impl IntoView {
+fn Badges() -> impl IntoView {
     let badge = |(name, tone): (&'static str, Tone)| view! { <Badge tone>{name}</Badge> };
     let text = |(name, tone): (&'static str, Tone)| {
         view! { <span class=tone.text()>{name}</span> }
@@ -208,17 +208,17 @@ fn Dialogs() -> impl IntoView {
 
 #[component]
 fn Icons() -> impl IntoView {
-    let icon = |sign: Sign| {
+    let icon = |sign: IconName| {
         view! {
             <li class="inline-flex items-center gap-1.5">
-                <Icon sign />
+                <Icon name=sign />
                 {format!("{sign:?}")}
             </li>
         }
     };
     view! {
         <Part name="Icons">
-            <ul class="flex flex-wrap gap-4">{Sign::VARIANTS.iter().copied().map(icon).collect_view()}</ul>
+            <ul class="flex flex-wrap gap-4">{IconName::VARIANTS.iter().copied().map(icon).collect_view()}</ul>
         </Part>
     }
 }

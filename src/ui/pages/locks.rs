@@ -1,4 +1,4 @@
-//! `/`: every lock, live.
+//! `/`: the live lock list.
 
 use leptos::prelude::*;
 use leptos_meta::Title;
@@ -6,56 +6,56 @@ use leptos_router::NavigateOptions;
 use leptos_router::hooks::{use_location, use_navigate};
 
 use crate::ui::components::acquire_dialog::AcquireDialog;
+use crate::ui::components::bucket_table::BucketTable;
 use crate::ui::components::bulk::BulkBar;
-use crate::ui::components::bundle_table::BundleTable;
 use crate::ui::components::filter_tiles::FilterTiles;
-use crate::ui::components::loaded::OnBoard;
+use crate::ui::components::group_strips::GroupStrips;
 use crate::ui::components::lock_table::LockTable;
-use crate::ui::components::node_strip::NodeStrips;
+use crate::ui::components::resource_view::AwaitSnapshot;
 use crate::ui::components::search_bar::SearchBar;
 use crate::ui::components::selection::Selection;
-use crate::ui::kit::{Button, Icon, Sign};
+use crate::ui::i18n::locks as t;
+use crate::ui::kit::{Button, Icon, IconName};
 use crate::ui::live::Live;
+use crate::ui::locks_query::LocksQuery;
 use crate::ui::paths;
-use crate::ui::query::Query;
 use crate::ui::shortcuts::Shortcuts;
-use crate::ui::words::locks as words;
 
-/// Every lock, live.
+/// The lock list.
 #[component]
 pub fn LocksPage() -> impl IntoView {
     let search = use_location().search;
-    let query = Memo::new(move |_| search.with(|search| Query::parse(search)));
-    Live::expect().look_at(query);
+    let query = Memo::new(move |_| search.with(|search| LocksQuery::parse(search)));
+    Live::expect().set_query(query);
     Selection::provide();
-    let acquiring = Shortcuts::expect().acquiring;
-    let by = Memo::new(move |_| query.with(|query| query.by));
+    let acquiring = Shortcuts::expect().acquire_open;
+    let by = Memo::new(move |_| query.with(|query| query.group_by));
     let acquire = Callback::new(move |()| acquiring.set(true));
     let table = move || match by.get() {
-        Some(by) => view! { <BundleTable query by on_acquire=acquire /> }.into_any(),
+        Some(by) => view! { <BucketTable query by on_acquire=acquire /> }.into_any(),
         None => view! { <LockTable query on_acquire=acquire /> }.into_any(),
     };
     let navigate = StoredValue::new(use_navigate());
     let show_mine =
         move |_| navigate.with_value(|navigate| navigate(paths::MINE, NavigateOptions::default()));
     view! {
-        <Title text=format!("{} · Lockkeeper", words::locks()) />
-        <h1 class="sr-only">{words::locks()}</h1>
-        <OnBoard>
+        <Title text=format!("{} · Lockkeeper", t::locks()) />
+        <h1 class="sr-only">{t::locks()}</h1>
+        <AwaitSnapshot>
             <div class="flex flex-col gap-4">
                 <FilterTiles query />
-                <NodeStrips query />
+                <GroupStrips query />
                 <div class="flex flex-wrap items-center gap-2">
                     <SearchBar query />
                     <Button on_press=move |()| acquiring.set(true)>
-                        <Icon sign=Sign::Plus />
-                        {words::acquire()}
+                        <Icon name=IconName::Plus />
+                        {t::acquire()}
                     </Button>
                 </div>
                 {move || table()}
                 <BulkBar query />
             </div>
-        </OnBoard>
+        </AwaitSnapshot>
         <AcquireDialog open=acquiring on_acquired=show_mine />
     }
 }

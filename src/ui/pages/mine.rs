@@ -1,4 +1,4 @@
-//! `/mine`: the locks acquired from here.
+//! `/mine`: the locks acquired through this console.
 
 use std::time::Duration;
 
@@ -6,53 +6,59 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use leptos_meta::Title;
 
-use crate::domain::{Mine, Released, Timestamp};
+use crate::domain::{ConsoleLock, ReleaseResult, Timestamp};
 use crate::ui::calls;
 use crate::ui::components::acquire_dialog::AcquireDialog;
-use crate::ui::components::fault_notice::FaultNotice;
-use crate::ui::components::loaded::{Loaded, OnBoard};
+use crate::ui::components::console_lock_card::{ConsoleLockCard, ConsoleReleaseResult};
+use crate::ui::components::error_notice::ErrorNotice;
 use crate::ui::components::lock_name::LockName;
-use crate::ui::components::mine_card::{Ended, MineCard};
-use crate::ui::components::node_acts::NodeActs;
-use crate::ui::kit::{Button, Empty, Icon, Sign, Variant};
+use crate::ui::components::node_outcomes::NodeOutcomes;
+use crate::ui::components::resource_view::{AwaitSnapshot, ResourceView};
+use crate::ui::i18n::operations::{acquire, mine as t};
+use crate::ui::kit::{Button, Empty, Icon, IconName, Variant};
 use crate::ui::live::Live;
-use crate::ui::live::Loading;
-use crate::ui::words::act::{acquire, mine as words};
+use crate::ui::live::ServerResource;
 
-/// How often the console is asked how the locks stand that it keeps.
-const EVERY: Duration = Duration::from_secs(1);
+/// The polling interval for auto-renewed locks.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The locks acquired from here.
+/// The page of locks acquired through this console.
 #[component]
 pub fn MinePage() -> impl IntoView {
-    let asked = Loading::new(calls::mine);
+    let resource = ServerResource::new(calls::mine);
     let acquiring = RwSignal::new(false);
-    let list = RwSignal::new(Vec::<RwSignal<Mine>>::new());
-    let ended = RwSignal::new(None::<Ended>);
-    // What is acquired in a dialog outlives the dialog.
+    let list = RwSignal::new(Vec::<RwSignal<ConsoleLock>>::new());
+    let ended = RwSignal::new(None::<ConsoleReleaseResult>);
+    // The signals of a lock must outlive the dialog in which it was acquired.
     let page = Owner::current().expect("a component has an owner");
-    let card = move |mine: Mine| page.with(|| RwSignal::new(mine));
+    let card = move |mine: ConsoleLock| page.with(|| RwSignal::new(mine));
     let show_card = card.clone();
-    let acquired = move |mine: Mine| {
+    let acquired = move |mine: ConsoleLock| {
         ended.set(None);
         list.update(|list| {
             list.retain(|known| known.with_untracked(|known| known.id != mine.id));
             list.insert(0, card(mine));
         });
     };
-    let remove = move |end: Ended| {
-        if !matches!(end.1, Ok(Released { holds: Some(_), .. })) {
+    let remove = move |end: ConsoleReleaseResult| {
+        if !matches!(
+            end.1,
+            Ok(ReleaseResult {
+                hold_count: Some(_),
+                ..
+            })
+        ) {
             list.update(|list| list.retain(|mine| mine.with_untracked(|mine| mine.id != end.0)));
         }
         ended.set(Some(end));
     };
-    follow(list);
-    let show = move |answer: Vec<Mine>| {
+    poll_renewed_locks(list);
+    let show = move |answer: Vec<ConsoleLock>| {
         list.set(answer.into_iter().map(&show_card).collect());
         view! {
-            <HowItEnded ended />
+            <ReleaseResultPanel ended />
             {move || {
-                list.read().is_empty().then(|| view! { <NothingIsMine /> })
+                list.read().is_empty().then(|| view! { <NoLocks /> })
             }}
             <div class="grid gap-3 lg:grid-cols-2">
                 <For
@@ -60,7 +66,7 @@ pub fn MinePage() -> impl IntoView {
                     key=|mine| mine.with_untracked(|mine| (mine.id.clone(), mine.acquired_at))
                     let:mine
                 >
-                    <MineCard mine on_ended=remove />
+                    <ConsoleLockCard lock=mine on_ended=remove />
                 </For>
             </div>
         }
@@ -68,43 +74,45 @@ pub fn MinePage() -> impl IntoView {
     };
     let show = Callback::new(show);
     view! {
-        <Title text=words::page() />
+        <Title text=t::page() />
         <div class="mb-4 flex flex-wrap items-center justify-between gap-3">
-            <h1 class="text-xl font-semibold">{words::title()}</h1>
+            <h1 class="text-xl font-semibold">{t::title()}</h1>
             <Button variant=Variant::Primary on_press=move |()| acquiring.set(true)>
-                <Icon sign=Sign::Plus />
+                <Icon name=IconName::Plus />
                 {acquire::title()}
             </Button>
         </div>
-        <OnBoard>
-            <Loaded loading=asked show />
-        </OnBoard>
+        <AwaitSnapshot>
+            <ResourceView loading=resource show />
+        </AwaitSnapshot>
         <AcquireDialog open=acquiring on_acquired=acquired />
     }
 }
 
-/// While the console keeps any of the locks, asks how they stand.
-fn follow(list: RwSignal<Vec<RwSignal<Mine>>>) {
+/// Polls the locks while the console auto-renews at least one of them.
+fn poll_renewed_locks(list: RwSignal<Vec<RwSignal<ConsoleLock>>>) {
     let live = Live::expect();
     Effect::new(move |asked_at: Option<Timestamp>| {
         let now = live.now.get();
         let asked_at = asked_at.unwrap_or(now);
-        let kept = |mine: &RwSignal<Mine>| mine.with_untracked(|mine| mine.auto_renew);
-        if now.since(asked_at) < EVERY || !list.with_untracked(|list| list.iter().any(kept)) {
+        let kept = |mine: &RwSignal<ConsoleLock>| mine.with_untracked(|mine| mine.auto_renew);
+        if now.since(asked_at) < POLL_INTERVAL || !list.with_untracked(|list| list.iter().any(kept))
+        {
             return asked_at;
         }
         spawn_local(async move {
-            // Without an answer the cards stay as they are; the page says that the console is not heard.
-            let told = calls::mine().await;
-            for stands in told.unwrap_or_default() {
+            // On an error the cards keep the old data; a banner reports that the console does not
+            // respond.
+            let polled = calls::mine().await;
+            for update in polled.unwrap_or_default() {
                 for card in list.get_untracked() {
-                    let is_news = card.with_untracked(|mine| {
-                        mine.id == stands.id
-                            && mine.acquired_at == stands.acquired_at
-                            && *mine != stands
+                    let is_changed = card.with_untracked(|mine| {
+                        mine.id == update.id
+                            && mine.acquired_at == update.acquired_at
+                            && *mine != update
                     });
-                    if is_news {
-                        card.set(stands.clone());
+                    if is_changed {
+                        card.set(update.clone());
                     }
                 }
             }
@@ -114,28 +122,28 @@ fn follow(list: RwSignal<Vec<RwSignal<Mine>>>) {
 }
 
 #[component]
-fn NothingIsMine() -> impl IntoView {
+fn NoLocks() -> impl IntoView {
     view! {
-        <Empty title=words::none()>
-            <p>{words::none_hint()}</p>
+        <Empty title=t::no_locks()>
+            <p>{t::no_locks_hint()}</p>
         </Empty>
     }
 }
 
 #[component]
-fn HowItEnded(ended: RwSignal<Option<Ended>>) -> impl IntoView {
-    let shown = move || {
+fn ReleaseResultPanel(ended: RwSignal<Option<ConsoleReleaseResult>>) -> impl IntoView {
+    let content = move || {
         ended.get().map(|(id, end)| {
             let end = match end {
                 Ok(released) => view! {
-                    <p class="mb-1.5 font-semibold text-held">{how_it_was_released(released.holds)}</p>
-                    <NodeActs acts=released.nodes />
+                    <p class="mb-1.5 font-semibold text-held">{release_message(released.hold_count)}</p>
+                    <NodeOutcomes outcomes=released.nodes />
                 }
                 .into_any(),
-                Err(fault) => view! { <FaultNotice fault /> }.into_any(),
+                Err(fault) => view! { <ErrorNotice error=fault /> }.into_any(),
             };
             view! {
-                <section class="mb-4 rounded-xl border border-line bg-surface p-4" role="status" aria-label=words::how_it_ended()>
+                <section class="mb-4 rounded-xl border border-line bg-surface p-4" role="status" aria-label=t::release_result()>
                     <p class="mb-1.5">
                         <LockName key=id.key />
                     </p>
@@ -144,14 +152,13 @@ fn HowItEnded(ended: RwSignal<Option<Ended>>) -> impl IntoView {
             }
         })
     };
-    view! { {move || shown()} }
+    view! { {move || content()} }
 }
 
-/// Once is enough, unless its owner entered it more often.
-fn how_it_was_released(holds: Option<u32>) -> String {
+/// The message after a release. A reentrant lock may need more releases.
+fn release_message(holds: Option<u32>) -> String {
     match holds {
-        None => words::released().to_owned(),
-        Some(1) => words::once_more().to_owned(),
-        Some(holds) => words::more(holds),
+        None => t::released().to_owned(),
+        Some(holds) => t::more_releases_needed(holds),
     }
 }

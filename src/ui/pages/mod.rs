@@ -1,4 +1,4 @@
-//! One file per route: fetch and arrange.
+//! The pages, one file per route. A page loads its data and arranges components.
 
 pub mod audit;
 pub mod help;

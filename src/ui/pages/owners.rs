@@ -1,4 +1,4 @@
-//! `/owners`: who holds what, by host or by process. `?q=web-2`: what does web-2 still hold?
+//! `/owners`: the held locks by host or by process. `?q=web-2` shows the locks of web-2.
 
 use std::time::Duration;
 
@@ -6,162 +6,170 @@ use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::hooks::use_location;
 
-use crate::domain::{Owners, OwnersAsked, OwnersBy, OwnersSort, Timestamp};
-use crate::ui::components::find_box::FindBox;
-use crate::ui::components::loaded::{Loaded, OnBoard};
-use crate::ui::components::owner_rows::OwnerRows;
+use crate::domain::{OwnerGrouping, OwnerList, OwnerQuery, OwnerSort, Timestamp};
+use crate::ui::components::owner_table::OwnerTable;
+use crate::ui::components::page_search::PageSearch;
+use crate::ui::components::resource_view::{AwaitSnapshot, ResourceView};
+use crate::ui::i18n::owners as t;
 use crate::ui::kit::{Empty, Link};
-use crate::ui::live::Loading;
-use crate::ui::live::{Live, again};
-use crate::ui::words::owners as words;
+use crate::ui::live::ServerResource;
+use crate::ui::live::{Live, poll};
 use crate::ui::{calls, format, owners_query, paths};
 
-/// How often the console is asked.
-const EVERY: Duration = Duration::from_secs(2);
+/// The polling interval.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 const UNDERLINED: &str = "font-medium text-accent underline underline-offset-2";
 
-/// Who holds what.
+/// The owners page.
 #[component]
 pub fn OwnersPage() -> impl IntoView {
     let search = use_location().search;
-    let asked = Memo::new(move |_| owners_query::parse(&search.read()));
-    let about = Memo::new(move |_| asked.with(owners_query::search));
-    let loading = Loading::new(move || calls::owners(about.get_untracked()));
-    let told = RwSignal::new(None::<Owners>);
-    again(EVERY, about, calls::owners, told);
-    let show = Callback::new(move |owners: Owners| {
-        told.set(Some(owners));
-        view! { <Shown told asked /> }.into_any()
+    let query = Memo::new(move |_| owners_query::parse(&search.read()));
+    let query_string = Memo::new(move |_| query.with(owners_query::query_string));
+    let loading = ServerResource::new(move || calls::owners(query_string.get_untracked()));
+    let data = RwSignal::new(None::<OwnerList>);
+    poll(POLL_INTERVAL, query_string, calls::owners, data);
+    let show = Callback::new(move |owners: OwnerList| {
+        data.set(Some(owners));
+        view! { <OwnersContent data query /> }.into_any()
     });
     let with_text = Callback::new(move |text| {
-        let asked = asked.get_untracked();
-        owners_query::path(&OwnersAsked { text, ..asked })
+        let query = query.get_untracked();
+        owners_query::path(&OwnerQuery { text, ..query })
     });
     view! {
-        <Title text=format!("{} · Lockkeeper", words::title()) />
+        <Title text=format!("{} · Lockkeeper", t::title()) />
         <header class="mb-4 flex flex-wrap items-baseline gap-x-4 gap-y-2">
-            <h1 class="text-xl font-semibold">{words::heading()}</h1>
-            <nav aria-label=words::one_row_for_each() class="flex gap-1">
-                <By asked this=OwnersBy::Host words=words::host() />
-                <By asked this=OwnersBy::Label words=words::process() />
+            <h1 class="text-xl font-semibold">{t::heading()}</h1>
+            <nav aria-label=t::group_by() class="flex gap-1">
+                <GroupByLink query grouping=OwnerGrouping::Host label=t::host() />
+                <GroupByLink query grouping=OwnerGrouping::Label label=t::process() />
             </nav>
         </header>
-        <OnBoard>
+        <AwaitSnapshot>
             <div class="mb-4 flex">
-                <FindBox
-                    text=Memo::new(move |_| asked.with(|asked| asked.text.clone()))
+                <PageSearch
+                    text=Memo::new(move |_| query.with(|query| query.text.clone()))
                     page=paths::OWNERS
-                    label=words::find()
-                    hint=words::find_hint()
+                    label=t::find()
+                    hint=t::find_hint()
                     path=with_text
                 >
-                    {move || hidden(&asked.read())}
-                </FindBox>
+                    {move || hidden_fields(&query.read())}
+                </PageSearch>
             </div>
-            <Loaded loading show />
-        </OnBoard>
+            <ResourceView loading show />
+        </AwaitSnapshot>
     }
 }
 
-/// What the address says beside the search, for the form.
-fn hidden(asked: &OwnersAsked) -> impl IntoView + use<> {
-    let by = (asked.by == OwnersBy::Label).then_some(("by", "label"));
-    let sort = (asked.sort != OwnersSort::default()).then_some(("sort", asked.sort.slug()));
+/// The fields of the URL without the search text, as hidden form fields.
+fn hidden_fields(query: &OwnerQuery) -> impl IntoView + use<> {
+    let by = (query.group_by == OwnerGrouping::Label).then_some(("group_by", "label"));
+    let sort = (query.sort != OwnerSort::default()).then_some(("sort", query.sort.slug()));
     let field = |(name, value)| view! { <input type="hidden" name=name value=value /> };
     by.into_iter().chain(sort).map(field).collect_view()
 }
 
-/// A way to add up.
+/// A link that selects a grouping.
 #[component]
-fn By(asked: Memo<OwnersAsked>, this: OwnersBy, words: &'static str) -> impl IntoView {
+fn GroupByLink(
+    query: Memo<OwnerQuery>,
+    grouping: OwnerGrouping,
+    label: &'static str,
+) -> impl IntoView {
     let class = "rounded-md px-2.5 py-1 text-muted hover:text-ink aria-[current]:bg-accent-soft aria-[current]:font-medium aria-[current]:text-ink";
     let href = Signal::derive(move || {
-        let asked = asked.get();
-        owners_query::path(&OwnersAsked { by: this, ..asked })
+        let query = query.get();
+        owners_query::path(&OwnerQuery {
+            group_by: grouping,
+            ..query
+        })
     });
     view! {
-        <Link href class current=Signal::derive(move || asked.with(|asked| asked.by == this))>
-            {words}
+        <Link href class current=Signal::derive(move || query.with(|query| query.group_by == grouping))>
+            {label}
         </Link>
     }
 }
 
 #[component]
-fn Shown(told: RwSignal<Option<Owners>>, asked: Memo<OwnersAsked>) -> impl IntoView {
+fn OwnersContent(data: RwSignal<Option<OwnerList>>, query: Memo<OwnerQuery>) -> impl IntoView {
     let live = Live::expect();
-    // The moment it was added up changes every time; the rows are drawn again only when something else did.
+    // The time changes with every poll. It is left out here, so that unchanged rows are not
+    // rendered again.
     let picture = Memo::new(move |_| {
-        told.with(|told| {
-            let owners = told.as_ref()?;
-            Some(Owners {
+        data.with(|data| {
+            let owners = data.as_ref()?;
+            Some(OwnerList {
                 observed_at: Timestamp::from_millis(0),
                 ..owners.clone()
             })
         })
     });
     let read_at = move || {
-        let at = told.with(|told| told.as_ref().map(|owners| owners.observed_at))?;
+        let at = data.with(|data| data.as_ref().map(|owners| owners.observed_at))?;
         let age = format::ago(at, live.now.get());
-        Some(words::added_up(format::time_of_day(at), age))
+        Some(t::as_of(format::time_of_day(at), age))
     };
-    let drawn = move || Some(drawn(picture.get()?, asked.get_untracked()));
+    let drawn = move || Some(owners_view(picture.get()?, query.get_untracked()));
     view! {
         {drawn}
-        <p class="mt-4 text-xs text-muted tabular-nums">{words::claimed()} {read_at}</p>
+        <p class="mt-4 text-xs text-muted tabular-nums">{t::labels_not_verified()} {read_at}</p>
     }
 }
 
-fn drawn(owners: Owners, asked: OwnersAsked) -> AnyView {
+fn owners_view(owners: OwnerList, query: OwnerQuery) -> AnyView {
     let unnamed = owners
-        .unnamed
+        .unlabeled
         .as_ref()
-        .map(|row| view! { <p class="mt-3 text-muted">{words::unnamed(row.locks)}</p> });
+        .map(|row| view! { <p class="mt-3 text-muted">{t::unlabelled(row.lock_count)}</p> });
     let beyond = (owners.total as usize).saturating_sub(owners.rows.len());
     let beyond = (beyond > 0).then(|| {
-        let words = words::beyond(format::count(beyond as u64));
-        view! { <p class="mt-3 text-muted">{words}</p> }
+        let message = t::not_shown(format::count(beyond as u64));
+        view! { <p class="mt-3 text-muted">{message}</p> }
     });
     let only_one = match owners.rows.as_slice() {
-        [row] if !asked.text.is_empty() => {
-            let told = words::still_holds(&format::visible(&row.name), row.locks);
-            Some(view! { <p class="mb-3 font-medium wrap-anywhere">{told}</p> })
+        [row] if !query.text.is_empty() => {
+            let data = t::holds_locks(row.lock_count, &format::escape_invisible(&row.name));
+            Some(view! { <p class="mb-3 font-medium wrap-anywhere">{data}</p> })
         }
         _ => None,
     };
-    let rows = match (owners.rows.is_empty(), asked.text.is_empty()) {
-        (true, true) => view! { <NobodyNamed /> }.into_any(),
-        (true, false) => view! { <NobodyFound asked /> }.into_any(),
-        (false, _) => view! { <OwnerRows rows=owners.rows asked /> }.into_any(),
+    let rows = match (owners.rows.is_empty(), query.text.is_empty()) {
+        (true, true) => view! { <NoLabeledOwners /> }.into_any(),
+        (true, false) => view! { <NoMatchingOwner query /> }.into_any(),
+        (false, _) => view! { <OwnerTable rows=owners.rows query=query /> }.into_any(),
     };
     view! { {only_one} {rows} {beyond} {unnamed} }.into_any()
 }
 
 #[component]
-fn NobodyNamed() -> impl IntoView {
+fn NoLabeledOwners() -> impl IntoView {
     view! {
-        <Empty title=words::nobody()>
+        <Empty title=t::no_labels()>
             <p>
-                {words::random_values()}
-                <Link href=paths::LOCKS class="underline underline-offset-2 hover:text-ink">{words::list_of_locks()}</Link>
-                {words::shows_fingerprints()}
+                {t::no_labels_hint()}
+                <Link href=paths::LOCKS class="underline underline-offset-2 hover:text-ink">{t::list_of_locks()}</Link>
+                {t::no_labels_hint_end()}
             </p>
         </Empty>
     }
 }
 
 #[component]
-fn NobodyFound(asked: OwnersAsked) -> impl IntoView {
-    let title = words::not_found(&format::visible(&format::shorten(&asked.text, 40)));
-    let href = owners_query::path(&OwnersAsked {
+fn NoMatchingOwner(query: OwnerQuery) -> impl IntoView {
+    let title = t::no_match(&format::escape_invisible(&format::shorten(&query.text, 40)));
+    let href = owners_query::path(&OwnerQuery {
         text: String::new(),
-        ..asked
+        ..query
     });
     view! {
         <Empty title=title>
             <p>
-                {words::not_found_why()}
-                <Link href=href stays=true class=UNDERLINED>{words::show_all()}</Link>
+                {t::no_match_hint()}
+                <Link href=href no_scroll=true class=UNDERLINED>{t::show_all()}</Link>
             </p>
         </Empty>
     }

@@ -1,73 +1,74 @@
-//! `/sign-in`: a name and a password, or the way to a provider; what else there is where there is neither. A plain form and a plain
-//! link, so that it works before and without any script.
+//! `/sign-in`: a password form, a link to the sign-in provider, or an explanation if neither is
+//! configured. A plain form and a plain link work before hydration and without JavaScript.
 
 use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::hooks::use_location;
 
-use crate::domain::WaysIn;
+use crate::domain::SignInOptions;
+use crate::ui::i18n::{shell, sign_in as t};
 use crate::ui::kit::card::CARD;
 use crate::ui::kit::{Banner, Button, Field, Tone, Variant, field::CONTROL};
 use crate::ui::paths;
-use crate::ui::words::{frame, sign_in as words};
 
-/// Where people sign in.
+/// The sign-in page.
 #[component]
 pub fn SignInPage() -> impl IntoView {
-    // The server knows, and the browser hears it from the page: nobody is let in yet who could ask.
-    let ways = SharedValue::new(|| use_context::<WaysIn>().unwrap_or_default()).into_inner();
+    // The methods are sent with the page, because a request would require a session.
+    let ways = SharedValue::new(|| use_context::<SignInOptions>().unwrap_or_default()).into_inner();
     let search = use_location().search.get_untracked();
-    let value = |name| paths::value(&search, name).map(|value| value.text().into_owned());
+    let value = |name| paths::decoded_value(&search, name).map(|value| value.text().into_owned());
     let next = value("next").unwrap_or_else(|| paths::LOCKS.to_owned());
     let seconds = value("seconds").and_then(|text| text.parse().ok());
-    let says = says(value("why").as_deref(), seconds);
+    let message = error_message(value("why").as_deref(), seconds);
     let left = value("out").and(ways.provider.clone());
-    let with_password = ways.with_password;
+    let with_password = ways.has_password;
     let without_any = !with_password && ways.provider.is_none();
     view! {
-        <Title text=format!("{} · Lockkeeper", frame::sign_in()) />
+        <Title text=format!("{} · Lockkeeper", shell::sign_in()) />
         <div class="mx-auto mt-[8vh] flex w-full max-w-sm flex-col gap-4">
-            <h1 class="text-xl font-semibold">{frame::sign_in()}</h1>
-            {says
-                .map(|says| {
+            <h1 class="text-xl font-semibold">{shell::sign_in()}</h1>
+            {message
+                .map(|message| {
                     view! {
                         <Banner tone=Tone::Alarm>
-                            <p>{says}</p>
+                            <p>{message}</p>
                         </Banner>
                     }
                 })}
-            {left.map(|provider| view! { <SignedOut provider /> })}
+            {left.map(|provider| view! { <SignedOutNotice provider /> })}
             {ways
                 .provider
                 .map(|provider| {
-                    view! { <WithProvider provider next=next.clone() with_password /> }
+                    view! { <ProviderLink provider next=next.clone() with_password /> }
                 })}
-            {with_password.then(|| view! { <WithPassword next /> })}
-            {without_any.then(|| view! { <WithoutAny is_open=ways.is_open /> })}
-            {(!ways.is_open)
+            {with_password.then(|| view! { <PasswordForm next /> })}
+            {without_any.then(|| view! { <NoSignInMethod is_open=ways.is_auth_disabled /> })}
+            {(!ways.is_auth_disabled)
                 .then(|| {
-                    view! { <p class="text-muted">{frame::for_programs()}<code>"lockkeeper token --help"</code></p> }
+                    view! { <p class="text-muted">{shell::scripts_use_tokens()}<code>"lockkeeper create-token --help"</code></p> }
                 })}
         </div>
     }
 }
 
-/// The way to the provider. A link: a form that is led to another place would not be let go there.
+/// The link to the provider. A form would not work: the content security policy blocks form
+/// redirects to other sites.
 #[component]
-fn WithProvider(provider: String, next: String, with_password: bool) -> impl IntoView {
+fn ProviderLink(provider: String, next: String, with_password: bool) -> impl IntoView {
     view! {
         <a
             href=paths::sign_in_with_provider(&next)
             rel="external"
             class="flex min-h-10 items-center justify-center rounded-md border border-transparent bg-accent px-3 py-2 text-center font-medium text-on-accent transition-colors duration-100 hover:bg-accent-strong"
         >
-            <span class="wrap-anywhere">{words::with(&provider)}</span>
+            <span class="wrap-anywhere">{t::sign_in_with(&provider)}</span>
         </a>
         {with_password
             .then(|| {
                 view! {
                     <p class="flex items-center gap-3 text-xs text-muted before:h-px before:grow before:bg-line after:h-px after:grow after:bg-line">
-                        {words::or()}
+                        {t::or()}
                     </p>
                 }
             })}
@@ -75,77 +76,77 @@ fn WithProvider(provider: String, next: String, with_password: bool) -> impl Int
 }
 
 #[component]
-fn WithPassword(next: String) -> impl IntoView {
+fn PasswordForm(next: String) -> impl IntoView {
     view! {
         <form method="post" action=paths::SIGN_IN class=format!("flex flex-col gap-3 p-5 {CARD}")>
             <input type="hidden" name="next" value=next />
-            <Field id="name" label=frame::name()>
+            <Field id="name" label=shell::username()>
                 <input id="name" name="name" class=CONTROL required=true autofocus=true autocomplete="username" autocapitalize="none" spellcheck="false" aria-describedby="name-hint" />
             </Field>
-            <Field id="password" label=frame::password()>
+            <Field id="password" label=shell::password()>
                 <input id="password" name="password" type="password" class=CONTROL required=true autocomplete="current-password" aria-describedby="password-hint" />
             </Field>
             <div>
                 <Button variant=Variant::Primary submits=true>
-                    {frame::sign_in()}
+                    {shell::sign_in()}
                 </Button>
             </div>
         </form>
     }
 }
 
-/// Nobody has to sign in, or nobody can.
+/// Explains that sign-in is not required, or not possible.
 #[component]
-fn WithoutAny(is_open: bool) -> impl IntoView {
+fn NoSignInMethod(is_open: bool) -> impl IntoView {
     if !is_open {
-        return view! { <p>{words::nobody_can()}</p> }.into_any();
+        return view! { <p>{t::no_method()}</p> }.into_any();
     }
     view! {
         <p>
-            {words::nobody_has_to()}
+            {t::not_required()}
             <a href=paths::LOCKS rel="external" class="underline underline-offset-2">
-                {frame::all_locks()}
+                {shell::all_locks()}
             </a>
         </p>
     }
     .into_any()
 }
 
-/// Signed out here; the provider's own session is another matter.
+/// Reports the sign-out, and that the session at the provider may still exist.
 #[component]
-fn SignedOut(provider: String) -> impl IntoView {
+fn SignedOutNotice(provider: String) -> impl IntoView {
     view! {
         <div role="status" class="rounded-lg border border-line bg-sunken px-3.5 py-2.5">
-            <p class="font-medium">{words::signed_out()}</p>
+            <p class="font-medium">{t::signed_out()}</p>
             <p class="text-muted">
-                {words::still_there(&provider)}
+                {t::still_signed_in(&provider)}
                 <a
                     href=paths::SIGN_OUT_PROVIDER
                     rel="external"
                     class="font-medium text-ink underline underline-offset-2"
                 >
-                    {words::sign_out_there()}
+                    {t::sign_out_there()}
                 </a>
             </p>
         </div>
     }
 }
 
-/// Why somebody is here again.
-fn says(why: Option<&str>, seconds: Option<u32>) -> Option<String> {
+/// The message for the reason in the URL.
+fn error_message(why: Option<&str>, seconds: Option<u32>) -> Option<String> {
     let sentence = match (why?, seconds) {
-        ("wrong", _) => frame::wrong(),
-        ("later", Some(seconds)) => return Some(frame::too_many(seconds)),
-        ("storage", _) => frame::nobody_can_sign_in(),
-        ("provider", _) => words::away(),
-        ("cancelled", _) => words::cancelled(),
-        ("expired", _) => words::expired(),
-        ("clock", _) => words::clock(),
-        ("console", _) => words::unknown_console(),
-        ("untrusted", _) => words::untrusted(),
-        ("no-role", _) => words::no_role(),
-        ("name-taken", _) => words::name_taken(),
-        (_, _) => frame::did_not_work(),
+        ("wrong", _) => shell::invalid_credentials(),
+        ("later", Some(seconds)) => return Some(shell::too_many_attempts(seconds)),
+        ("storage", _) => shell::sign_in_unavailable(),
+        ("provider", _) => t::provider_unavailable(),
+        ("cancelled", _) => t::cancelled(),
+        ("expired", _) => t::expired(),
+        ("clock", _) => t::clock_mismatch(),
+        ("console", _) => t::client_rejected(),
+        ("untrusted", _) => t::response_invalid(),
+        ("no-role", _) => t::no_role(),
+        ("name-taken", _) => t::name_taken(),
+        (_, _) => shell::sign_in_failed(),
     };
     Some(sentence.to_owned())
 }

@@ -1,4 +1,4 @@
-//! `/waits`: who waits for whom.
+//! `/waits`: the lock waits.
 
 use std::time::Duration;
 
@@ -6,32 +6,32 @@ use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::hooks::use_location;
 
-use crate::domain::{Timestamp, Waits};
-use crate::ui::components::find_box::FindBox;
-use crate::ui::components::group_choice::GroupChoice;
-use crate::ui::components::loaded::{Loaded, OnBoard};
+use crate::domain::{Timestamp, WaitForGraph};
+use crate::ui::components::group_select::GroupSelect;
+use crate::ui::components::page_search::PageSearch;
+use crate::ui::components::resource_view::{AwaitSnapshot, ResourceView};
 use crate::ui::components::wait_tree::WaitTree;
+use crate::ui::i18n::waits as t;
 use crate::ui::kit::{Banner, Empty, Link, Tone, use_replace_address};
-use crate::ui::live::Loading;
-use crate::ui::live::{Live, again};
-use crate::ui::waits_query::{WaitsQuery, Which};
-use crate::ui::words::waits as words;
+use crate::ui::live::ServerResource;
+use crate::ui::live::{Live, poll};
+use crate::ui::waits_query::{WaitFilter, WaitsQuery};
 use crate::ui::{calls, format, paths};
 
-/// How often the console is asked.
-const EVERY: Duration = Duration::from_secs(2);
+/// The polling interval.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Who waits for whom.
+/// The lock waits page.
 #[component]
 pub fn WaitsPage() -> impl IntoView {
-    let asked = Loading::new(calls::waits);
-    let told = RwSignal::new(None::<Waits>);
-    again(EVERY, Memo::new(|_| ()), |()| calls::waits(), told);
+    let resource = ServerResource::new(calls::waits);
+    let data = RwSignal::new(None::<WaitForGraph>);
+    poll(POLL_INTERVAL, Memo::new(|_| ()), |()| calls::waits(), data);
     let search = use_location().search;
     let query = Memo::new(move |_| search.with(|search| WaitsQuery::parse(search)));
-    let show = Callback::new(move |waits: Waits| {
-        told.set(Some(waits));
-        view! { <Shown told query /> }.into_any()
+    let show = Callback::new(move |waits: WaitForGraph| {
+        data.set(Some(waits));
+        view! { <WaitsContent data query /> }.into_any()
     });
     let with_text = Callback::new(move |text| {
         let query = query.get_untracked();
@@ -44,34 +44,34 @@ pub fn WaitsPage() -> impl IntoView {
         go.run(WaitsQuery { group, ..query }.path());
     };
     view! {
-        <Title text=format!("{} · Lockkeeper", words::title()) />
-        <h1 class="mb-4 text-xl font-semibold">{words::heading()}</h1>
-        <OnBoard>
+        <Title text=format!("{} · Lockkeeper", t::title()) />
+        <h1 class="mb-4 text-xl font-semibold">{t::heading()}</h1>
+        <AwaitSnapshot>
             <div class="mb-4 flex flex-wrap items-center gap-x-4 gap-y-2">
-                <FindBox
+                <PageSearch
                     text=Memo::new(move |_| query.with(|query| query.text.clone()))
                     page=paths::WAITS
-                    label=words::find()
-                    hint=words::find_hint()
+                    label=t::find()
+                    hint=t::find_hint()
                     path=with_text
                 >
-                    <GroupChoice chosen on_choose=choose />
-                    {move || hidden(&query.read())}
-                </FindBox>
-                <nav aria-label=words::which() class="flex flex-wrap gap-1">
-                    <Only query which=Which::Everything words=words::everything() />
-                    <Only query which=Which::Deadlocks words=words::only_deadlocks() />
-                    <Only query which=Which::Queues words=words::only_queues() />
-                    <Only query which=Which::Console words=words::only_console() />
+                    <GroupSelect chosen on_choose=choose />
+                    {move || hidden_fields(&query.read())}
+                </PageSearch>
+                <nav aria-label=t::filter() class="flex flex-wrap gap-1">
+                    <FilterLink query filter=WaitFilter::All label=t::everything() />
+                    <FilterLink query filter=WaitFilter::Deadlocks label=t::only_deadlocks() />
+                    <FilterLink query filter=WaitFilter::Queues label=t::only_queues() />
+                    <FilterLink query filter=WaitFilter::Console label=t::only_console() />
                 </nav>
             </div>
-            <Loaded loading=asked show />
-        </OnBoard>
+            <ResourceView loading=resource show />
+        </AwaitSnapshot>
     }
 }
 
-/// What the address says beside search and group, for the form.
-fn hidden(query: &WaitsQuery) -> impl IntoView + use<> {
+/// The fields of the URL without search text and group, as hidden form fields.
+fn hidden_fields(query: &WaitsQuery) -> impl IntoView + use<> {
     let fields = query
         .fields()
         .into_iter()
@@ -81,105 +81,106 @@ fn hidden(query: &WaitsQuery) -> impl IntoView + use<> {
         .collect_view()
 }
 
-/// A filter.
+/// A link that applies a filter.
 #[component]
-fn Only(query: Memo<WaitsQuery>, which: Which, words: &'static str) -> impl IntoView {
+fn FilterLink(query: Memo<WaitsQuery>, filter: WaitFilter, label: &'static str) -> impl IntoView {
     let class = "rounded-md px-2.5 py-1 text-muted hover:text-ink aria-[current]:bg-accent-soft aria-[current]:font-medium aria-[current]:text-ink";
     let href = Signal::derive(move || {
         let query = query.get();
-        WaitsQuery { which, ..query }.path()
+        WaitsQuery { filter, ..query }.path()
     });
     view! {
-        <Link href class stays=true current=Signal::derive(move || query.with(|query| query.which == which))>
-            {words}
+        <Link href class no_scroll=true current=Signal::derive(move || query.with(|query| query.filter == filter))>
+            {label}
         </Link>
     }
 }
 
 #[component]
-fn Shown(told: RwSignal<Option<Waits>>, query: Memo<WaitsQuery>) -> impl IntoView {
+fn WaitsContent(data: RwSignal<Option<WaitForGraph>>, query: Memo<WaitsQuery>) -> impl IntoView {
     let live = Live::expect();
-    // The moment it was read changes every time; the picture is drawn again only when something else did.
+    // The time changes with every poll. It is left out here, so that unchanged waits are not
+    // rendered again.
     let picture = Memo::new(move |_| {
-        told.with(|told| {
-            let waits = told.as_ref()?;
+        data.with(|data| {
+            let waits = data.as_ref()?;
             let observed_at = Timestamp::from_millis(0);
-            Some(Waits {
+            Some(WaitForGraph {
                 observed_at,
                 ..waits.clone()
             })
         })
     });
     let read_at = move || {
-        let at = told.with(|told| told.as_ref().map(|waits| waits.observed_at))?;
+        let at = data.with(|data| data.as_ref().map(|waits| waits.observed_at))?;
         let age = format::ago(at, live.now.get());
-        Some(words::read_at(format::time_of_day(at), age))
+        Some(t::read_at(format::time_of_day(at), age))
     };
     let drawn = move || {
         let waits = picture.get()?;
-        let beyond = (!waits.unread.is_empty()).then(|| {
-            let nodes = waits.unread.join(", ");
-            view! { <Unread nodes /> }
+        let beyond = (!waits.unread_nodes.is_empty()).then(|| {
+            let nodes = waits.unread_nodes.join(", ");
+            view! { <UnreadNodes nodes /> }
         });
         let cut = waits
-            .is_cut
-            .then(|| view! { <p class="mt-3 text-muted">{words::is_cut()}</p> });
-        let narrowed = query.with(|query| query.narrow(&waits));
+            .truncated
+            .then(|| view! { <p class="mt-3 text-muted">{t::truncated()}</p> });
+        let narrowed = query.with(|query| query.apply(&waits));
         let tree = match (waits.locks.is_empty(), narrowed.locks.is_empty()) {
-            (true, _) => view! { <NobodyWaits /> }.into_any(),
-            (false, true) => view! { <NothingFound /> }.into_any(),
-            (false, false) => view! { <WaitTree waits=narrowed /> }.into_any(),
+            (true, _) => view! { <NoWaits /> }.into_any(),
+            (false, true) => view! { <NoMatchingWaits /> }.into_any(),
+            (false, false) => view! { <WaitTree graph=narrowed /> }.into_any(),
         };
         Some(view! { {beyond} {tree} {cut} })
     };
     view! {
         {drawn}
-        <p class="mt-4 text-xs text-muted tabular-nums">{words::only_these()} {read_at}</p>
+        <p class="mt-4 text-xs text-muted tabular-nums">{t::visible_waiters_note()} {read_at}</p>
     }
 }
 
 #[component]
-fn Unread(nodes: String) -> impl IntoView {
+fn UnreadNodes(nodes: String) -> impl IntoView {
     view! {
         <div class="mb-4">
             <Banner tone=Tone::Unsure>
-                <p>{words::unread(&nodes)}</p>
+                <p>{t::unread_queues(&nodes)}</p>
             </Banner>
         </div>
     }
 }
 
 #[component]
-fn NothingFound() -> impl IntoView {
+fn NoMatchingWaits() -> impl IntoView {
     view! {
-        <Empty title=words::nothing_found()>
+        <Empty title=t::no_match()>
             <p>
-                {words::nothing_fits()}
-                <Link href=paths::WAITS stays=true class="font-medium text-accent underline underline-offset-2">
-                    {words::show_all()}
+                {t::no_match_hint()}
+                <Link href=paths::WAITS no_scroll=true class="font-medium text-accent underline underline-offset-2">
+                    {t::show_all()}
                 </Link>
             </p>
         </Empty>
     }
 }
 
-/// Nobody is seen to wait: what could have been seen, and what not.
+/// The empty state, which lists the visible and the invisible waiters.
 #[component]
-fn NobodyWaits() -> impl IntoView {
+fn NoWaits() -> impl IntoView {
     view! {
-        <Empty title=words::nobody()>
+        <Empty title=t::no_waits()>
             <div class="flex flex-col gap-2 text-start">
-                <h3 class="font-medium text-ink">{words::could_be_seen()}</h3>
+                <h3 class="font-medium text-ink">{t::visible_waiters()}</h3>
                 <ul class="list-disc ps-5">
-                    <li>{words::seen_queue()}</li>
-                    <li>{words::seen_console()}</li>
+                    <li>{t::visible_redisson_queues()}</li>
+                    <li>{t::visible_console_waiters()}</li>
                 </ul>
-                <h3 class="font-medium text-ink">{words::not_seen()}</h3>
+                <h3 class="font-medium text-ink">{t::invisible_waiters()}</h3>
                 <ul class="list-disc ps-5">
-                    <li>{words::not_seen_polls()}</li>
-                    <li>{words::not_seen_counts()}</li>
+                    <li>{t::invisible_retrying()}</li>
+                    <li>{t::invisible_subscribers()}</li>
                 </ul>
-                <p>{words::see_contention()}</p>
+                <p>{t::see_contention()}</p>
             </div>
         </Empty>
     }

@@ -23,7 +23,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 
 {{- define "lockkeeper.image" -}}
-{{- $repository := required "image.repository is needed: where you pushed the image to, like registry.example.org/lockkeeper" .Values.image.repository -}}
+{{- $repository := required "image.repository is required: set it to the repository of the image, for example registry.example.org/lockkeeper" .Values.image.repository -}}
 {{- if .Values.image.digest -}}
 {{- printf "%s@%s" $repository .Values.image.digest -}}
 {{- else -}}
@@ -31,20 +31,20 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- end -}}
 
-{{- /* The configuration; with an ingress, whose word for where people come from is believed stands at its end. */ -}}
+{{- /* The configuration. With an ingress, its trusted proxies are appended. */ -}}
 {{- define "lockkeeper.config" -}}
 {{- .Values.config -}}
 {{- if and .Values.ingress.enabled (not (regexMatch "(?m)^[ \\t]*\\[sign_in\\]" .Values.config)) }}
 [sign_in]
-trusted_from = {{ .Values.ingress.trustedFrom | toJson }}
+trusted_proxies = {{ .Values.ingress.trustedProxies | toJson }}
 {{ end -}}
 {{- end -}}
 
-{{- /* What is random is made once and then found in the cluster, so that a second rendering is the same as the first. */ -}}
+{{- /* A random salt is created once and then read from the cluster, so that later renderings do not differ. */ -}}
 {{- define "lockkeeper.salt" -}}
 {{- if not (hasKey .Release "lockkeeperSalt") -}}
-{{- $known := (lookup "v1" "Secret" .Release.Namespace (include "lockkeeper.name" .)) | default dict -}}
-{{- $salt := .Values.checksumSalt | default (dig "data" "checksum-salt" "" $known | b64dec) | default (randAlphaNum 32) -}}
+{{- $secret := (lookup "v1" "Secret" .Release.Namespace (include "lockkeeper.name" .)) | default dict -}}
+{{- $salt := .Values.checksumSalt | default (dig "data" "checksum-salt" "" $secret | b64dec) | default (randAlphaNum 32) -}}
 {{- $_ := set .Release "lockkeeperSalt" $salt -}}
 {{- end -}}
 {{- .Release.lockkeeperSalt -}}

@@ -1,105 +1,116 @@
-//! What a provider says of somebody, and what they are called and may do for it.
+//! Maps the claims of a provider to a user name and a role.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::Refusal;
-use crate::server::access::actor::{Via, Who};
-use crate::server::access::sessions::Stamp;
-use crate::server::access::subject::Subject;
+use super::SignInError;
+use crate::server::access::oidc_subject::OidcSubject;
+use crate::server::access::principal::{AuthMethod, Identity};
+use crate::server::access::sessions::CredentialVersion;
 use crate::server::config::access::UserConfig;
-use crate::server::config::oidc::{GrantConfig, OidcConfig};
+use crate::server::config::oidc::{OidcConfig, RoleMapping};
 
-/// The longest `sub` that the specification allows, in bytes.
-const LONGEST_ID: usize = 255;
+/// The maximum length of `sub` in the OpenID Connect specification, in bytes.
+const MAX_SUBJECT_BYTES: usize = 255;
 
-/// Whether the provider checked whose address `email` is.
+/// The claim that says whether the provider verified the email address.
 const EMAIL_VERIFIED: &str = "email_verified";
 
-/// What a provider says of somebody, proven to be its word.
-pub type Claims = Map<String, Value>;
+/// The verified claims about a user.
+pub type OidcClaims = Map<String, Value>;
 
 impl OidcConfig {
-    /// The claims that have to be known before somebody is judged.
-    pub fn wanted(&self) -> Vec<&str> {
-        let claims = self.grants.iter().map(|grant| grant.claim.as_str());
+    /// The claims that the role mappings depend on.
+    pub fn required_claims(&self) -> Vec<&str> {
+        let claims = self
+            .role_mappings
+            .iter()
+            .map(|mapping| mapping.claim.as_str());
         let needs_check =
-            |grant: &GrantConfig| grant.claim == GrantConfig::EMAIL && !grant.unverified;
+            |mapping: &RoleMapping| mapping.claim == RoleMapping::EMAIL && !mapping.unverified;
         let is_checked = self
-            .grants
+            .role_mappings
             .iter()
             .any(needs_check)
             .then_some(EMAIL_VERIFIED);
         claims.chain(is_checked).collect()
     }
 
-    /// Who these claims are about.
-    pub fn subject(&self, claims: &Claims) -> Result<Subject, Refusal> {
+    /// The user that the claims describe.
+    pub fn subject(&self, claims: &OidcClaims) -> Result<OidcSubject, SignInError> {
         let id = claims.get("sub").and_then(Value::as_str);
-        let id = id.filter(|id| is_plain(id, LONGEST_ID));
-        let id = id.ok_or_else(|| Refusal::NotProven("`sub` is no plain text".to_owned()))?;
-        let named = self.names.iter().find_map(|claim| {
-            // Whoever may claim any address is not believed.
-            if claim == GrantConfig::EMAIL && !is_email_verified(claims) {
+        let id = id.filter(|id| is_printable(id, MAX_SUBJECT_BYTES));
+        let id =
+            id.ok_or_else(|| SignInError::Unverified("`sub` is not printable text".to_owned()))?;
+        let name = self.name_claims.iter().find_map(|claim| {
+            // An unverified address could belong to another person, so it is not used as a name.
+            if claim == RoleMapping::EMAIL && !is_email_verified(claims) {
                 return None;
             }
-            let name = found(claims, claim)?.as_str()?;
-            is_plain(name, UserConfig::LONGEST_NAME).then(|| name.to_owned())
+            let name = find_claim(claims, claim)?.as_str()?;
+            is_printable(name, UserConfig::MAX_NAME_BYTES).then(|| name.to_owned())
         });
-        Ok(Subject {
+        Ok(OidcSubject {
             id: id.to_owned(),
-            name: named.unwrap_or_else(|| id.to_owned()),
+            name: name.unwrap_or_else(|| id.to_owned()),
         })
     }
 
-    /// The first grant that fits.
-    pub fn grant(&self, claims: &Claims) -> Option<&GrantConfig> {
-        let is_believed = |grant: &GrantConfig| {
-            grant.claim != GrantConfig::EMAIL || grant.unverified || is_email_verified(claims)
+    /// The first role mapping that matches the claims.
+    pub fn find_role_mapping(&self, claims: &OidcClaims) -> Option<&RoleMapping> {
+        let is_believed = |mapping: &RoleMapping| {
+            mapping.claim != RoleMapping::EMAIL || mapping.unverified || is_email_verified(claims)
         };
-        let mut grants = self.grants.iter();
-        grants.find(|grant| {
-            let fits = found(claims, &grant.claim).is_some_and(|told| has(told, &grant.value));
-            fits && is_believed(grant)
+        let mut mappings = self.role_mappings.iter();
+        mappings.find(|mapping| {
+            let fits = find_claim(claims, &mapping.claim)
+                .is_some_and(|claim| claim_contains(claim, &mapping.value));
+            fits && is_believed(mapping)
         })
     }
 
-    /// What a session remembers of the grant that let somebody in: while there is none like it any more, they are out.
-    pub fn stamp(&self, grant: &GrantConfig) -> Stamp {
+    /// The credential version for sessions of this role mapping: they end when the mapping is
+    /// removed or changed.
+    pub fn credential_version(&self, mapping: &RoleMapping) -> CredentialVersion {
         let provider = &self.provider;
-        Stamp::of_parts(&[
+        CredentialVersion::of_parts(&[
             &provider.issuer,
             &provider.client_id,
-            &grant.claim,
-            &grant.value,
+            &mapping.claim,
+            &mapping.value,
         ])
     }
 
-    /// What the provider knows somebody by whose sessions are called so: its issuer, and its own name for them.
-    pub fn subject_of(&self, person: &str) -> Option<String> {
-        let subject = Subject::of_person(person)?;
+    /// The issuer and `sub` of a session user.
+    pub fn provider_subject(&self, session_user: &str) -> Option<String> {
+        let subject = OidcSubject::parse_session_user(session_user)?;
         Some(format!("{} {}", self.provider.issuer, subject.id))
     }
 
-    /// Somebody who signed in for the grant of this stamp, with what it grants by now.
-    pub fn signed_in(&self, person: &str, stamp: Stamp) -> Option<Arc<Who>> {
-        let mut grants = self.grants.iter();
-        let grant = grants.find(|grant| self.stamp(grant) == stamp)?;
-        let subject = Subject::of_person(person)?;
-        Some(Arc::new(Who {
+    /// The current identity of a session user, if the role mapping of the sign-in still exists.
+    pub fn session_identity(
+        &self,
+        session_user: &str,
+        credential_version: CredentialVersion,
+    ) -> Option<Arc<Identity>> {
+        let mut mappings = self.role_mappings.iter();
+        let mapping =
+            mappings.find(|mapping| self.credential_version(mapping) == credential_version)?;
+        let subject = OidcSubject::parse_session_user(session_user)?;
+        Some(Arc::new(Identity {
             subject: Some(format!("{} {}", self.provider.issuer, subject.id)),
             name: subject.name,
-            credential: None,
-            via: Via::Browser,
-            rights: grant.rights.clone(),
+            token_digest: None,
+            auth_method: AuthMethod::Session,
+            grant: mapping.grant.clone(),
         }))
     }
 }
 
-/// Whether the provider says that it checked whose address `email` is. Some write it as a text.
-fn is_email_verified(claims: &Claims) -> bool {
+/// Whether the email address is verified. Some providers send the claim as a string.
+fn is_email_verified(claims: &OidcClaims) -> bool {
     match claims.get(EMAIL_VERIFIED) {
         Some(Value::Bool(is_verified)) => *is_verified,
         Some(Value::String(text)) => text == "true",
@@ -107,67 +118,70 @@ fn is_email_verified(claims: &Claims) -> bool {
     }
 }
 
-/// Adds what the provider said elsewhere (at the UserInfo endpoint) to what stands in the ID token, which counts more.
+/// Adds claims from the UserInfo endpoint. Claims of the ID token take precedence.
 ///
-/// Whether an address was checked is only taken from where that address stands: of another one it says nothing.
-pub fn merge(claims: &mut Claims, mut more: Claims) {
-    let (one, other) = (claims.get(GrantConfig::EMAIL), more.get(GrantConfig::EMAIL));
-    match (one, other) {
+/// `email_verified` is used only together with the address from the same source.
+pub fn merge_user_info(claims: &mut OidcClaims, mut user_info: OidcClaims) {
+    let (in_token, in_user_info) = (
+        claims.get(RoleMapping::EMAIL),
+        user_info.get(RoleMapping::EMAIL),
+    );
+    match (in_token, in_user_info) {
         (None, Some(_)) => {
             claims.remove(EMAIL_VERIFIED);
         }
-        (Some(one), Some(other)) if one == other => {}
+        (Some(in_token), Some(in_user_info)) if in_token == in_user_info => {}
         (Some(_), _) => {
-            more.remove(EMAIL_VERIFIED);
+            user_info.remove(EMAIL_VERIFIED);
         }
         (None, None) => {}
     }
-    for (name, value) in more {
+    for (name, value) in user_info {
         claims.entry(name).or_insert(value);
     }
 }
 
-/// A claim by its name, or one inside others by theirs: `realm_access.roles`.
-pub fn found<'a>(claims: &'a Claims, name: &str) -> Option<&'a Value> {
+/// Finds a claim by name, or a nested claim by path: `realm_access.roles`.
+pub fn find_claim<'a>(claims: &'a OidcClaims, name: &str) -> Option<&'a Value> {
+    // Claim names can contain dots themselves (URLs), so the full name takes precedence.
     if let Some(value) = claims.get(name) {
         return Some(value);
     }
-    let mut steps = name.split('.');
-    let first = claims.get(steps.next()?)?;
-    steps.try_fold(first, |value, step| value.as_object()?.get(step))
+    let mut segments = name.split('.');
+    let first = claims.get(segments.next()?)?;
+    segments.try_fold(first, |value, segment| value.as_object()?.get(segment))
 }
 
-/// Whether a claim is this, or has it among others.
-fn has(told: &Value, wanted: &str) -> bool {
+/// Whether a claim equals the value, or is an array that contains it.
+fn claim_contains(claim: &Value, expected: &str) -> bool {
     let is = |value: &Value| match value {
-        Value::String(text) => text == wanted,
+        Value::String(text) => text == expected,
         Value::Bool(_) | Value::Number(_) => {
-            serde_json::from_str::<Value>(wanted).is_ok_and(|wanted| wanted == *value)
+            serde_json::from_str::<Value>(expected).is_ok_and(|expected| expected == *value)
         }
         Value::Null | Value::Array(_) | Value::Object(_) => false,
     };
-    match told {
+    match claim {
         Value::Array(several) => several.iter().any(is),
-        one => is(one),
+        value => is(value),
     }
 }
 
-/// Whether it can stand in a log, in the audit and on a page as a name.
-fn is_plain(name: &str, longest: usize) -> bool {
+/// Whether the text is safe to show in logs, the audit log and pages.
+fn is_printable(name: &str, longest: usize) -> bool {
     !name.is_empty()
         && name.len() <= longest
         && name.trim() == name
         && !name.chars().any(char::is_control)
 }
 
-/// What is shown of whose session is called so.
-pub fn shown(person: &str) -> Cow<'_, str> {
-    match Subject::of_person(person) {
+/// The display name of a session user.
+pub fn display_name(session_user: &str) -> Cow<'_, str> {
+    match OidcSubject::parse_session_user(session_user) {
         Some(subject) => Cow::Owned(subject.name),
-        None => Cow::Borrowed(person),
+        None => Cow::Borrowed(session_user),
     }
 }
 
 #[cfg(test)]
-#[path = "claims_tests.rs"]
 mod tests;

@@ -1,51 +1,59 @@
-//! People who sign in with an OpenID Connect provider: they are sent there, come back with a code, and have a session like
-//! everybody else. What is said over the wire is `crate::sso`'s.
+//! Sign-in with an OpenID Connect provider: redirect, callback with a code, and a session as for
+//! password users. `client` implements the protocol.
 
 pub mod claims;
-mod coming;
+#[cfg(feature = "sso")]
+mod client;
+#[cfg(not(feature = "sso"))]
+mod disabled;
+mod error;
+mod flow;
 mod pending;
-mod refusal;
 
 use std::sync::Arc;
 
-use super::actor::Who;
-use super::sessions::Stamp;
+use super::principal::Identity;
+use super::sessions::CredentialVersion;
 use crate::server::config::oidc::OidcConfig;
-use crate::sso::Provider;
-pub use claims::Claims;
-pub use coming::{Back, Sent, Told};
-pub use refusal::Refusal;
+pub use claims::OidcClaims;
+#[cfg(feature = "sso")]
+pub use client::Provider;
+#[cfg(not(feature = "sso"))]
+pub use disabled::DisabledProvider as Provider;
+pub use error::SignInError;
+pub use flow::{CallbackOutcome, CallbackParams, ProviderRedirect};
 
-/// A provider, and what its word is worth here.
-pub struct Oidc {
+/// A provider with its role mappings.
+pub struct OidcSignIn {
     config: OidcConfig,
     provider: Arc<Provider>,
 }
 
-/// A sign-in that began at the provider.
-pub struct Begun {
-    /// Where the browser goes.
+/// The start of an authorization.
+pub struct AuthorizationStart {
+    /// The authorization URL.
     pub url: String,
-    /// What proves at the end that it is the same sign-in (PKCE).
-    pub verifier: String,
+    /// The PKCE code verifier.
+    pub pkce_verifier: String,
 }
 
-/// What a browser brought from the provider, with what was kept of the sign-in's beginning.
-pub struct Brought<'a> {
-    /// The provider's code.
+/// The code from the callback, with the values stored at the start of the sign-in.
+pub struct CodeExchange<'a> {
+    /// The authorization code.
     pub code: &'a str,
-    /// What proves to the provider who began.
-    pub verifier: &'a str,
-    /// What the provider's word has to repeat.
+    /// The PKCE code verifier.
+    pub pkce_verifier: &'a str,
+    /// The nonce that the ID token must contain.
     pub nonce: &'a str,
 }
 
-impl Oidc {
-    /// As the configuration says. A provider that is the same as before is not asked anew what it is like.
-    pub fn of(config: &OidcConfig, before: Option<&Self>) -> Option<Self> {
-        let known = before.filter(|before| before.config.provider == config.provider);
-        let provider = match known {
-            Some(before) => Arc::clone(&before.provider),
+impl OidcSignIn {
+    /// Creates the sign-in. Reuses the cached metadata of an unchanged provider.
+    pub fn from_config(config: &OidcConfig, previous: Option<&Self>) -> Option<Self> {
+        // Keeps the metadata cache across configuration reloads.
+        let unchanged = previous.filter(|previous| previous.config.provider == config.provider);
+        let provider = match unchanged {
+            Some(previous) => Arc::clone(&previous.provider),
             None => Arc::new(Provider::new(&config.provider)?),
         };
         Some(Self {
@@ -54,34 +62,39 @@ impl Oidc {
         })
     }
 
-    /// What the button calls it.
+    /// The label of the sign-in button.
     pub fn label(&self) -> &str {
         &self.config.label
     }
 
-    /// Somebody who signed in for the grant of this stamp.
-    pub fn signed_in(&self, person: &str, stamp: Stamp) -> Option<Arc<Who>> {
-        self.config.signed_in(person, stamp)
+    /// The current identity of a session user, if the role mapping still exists.
+    pub fn session_identity(
+        &self,
+        session_user: &str,
+        credential_version: CredentialVersion,
+    ) -> Option<Arc<Identity>> {
+        self.config
+            .session_identity(session_user, credential_version)
     }
 
-    /// What the provider knows somebody by whose sessions are called so.
-    pub fn subject_of(&self, person: &str) -> Option<String> {
-        self.config.subject_of(person)
+    /// The issuer and `sub` of a session user.
+    pub fn provider_subject(&self, session_user: &str) -> Option<String> {
+        self.config.provider_subject(session_user)
     }
 
-    /// Where somebody signs out there as well, if that can be done.
+    /// The provider's sign-out URL, if it has one.
     pub async fn sign_out_url(&self) -> Option<String> {
         self.provider.sign_out_url().await
     }
 
-    /// Asks the provider what it is like, so that a mistake shows when the console starts.
-    pub async fn look(&self) {
+    /// Fetches the metadata at startup, so that configuration errors are logged early.
+    pub async fn discover(&self) {
         let issuer = &self.config.provider.issuer;
-        match self.provider.look().await {
-            Ok(()) => tracing::info!("people sign in with {issuer}"),
-            Err(why) => tracing::warn!(
-                "people sign in with {issuer}, and nobody can right now; it is asked again when somebody wants to: {}",
-                why.told()
+        match self.provider.discover().await {
+            Ok(()) => tracing::info!("sign-in with {issuer} is available"),
+            Err(error) => tracing::warn!(
+                "sign-in with {issuer} is not available; retrying at the next sign-in: {}",
+                error.log_message()
             ),
         }
     }

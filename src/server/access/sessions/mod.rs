@@ -1,15 +1,18 @@
-//! Sessions of people who signed in.
+//! Sessions of signed-in users.
 //!
-//! They are in storage, so they outlive the console, and several consoles on one database have the same. Where storage cannot be
-//! asked, sessions that were seen here lately go on for reading, and what was ended here stays ended and is deleted as soon as it
-//! can be. A console that has its storage alone (SQLite) keeps in memory what it cannot write there: a full disk keeps nobody out.
+//! Sessions are stored in the database, so they survive a restart and are shared by all instances
+//! on that database. While the database is unavailable, cached sessions remain valid for reading;
+//! sessions that were ended here stay ended, and are deleted once the database is back. An instance
+//! with its own SQLite database keeps sessions in memory if it cannot write them, so that users can
+//! still sign in when the disk is full.
 //!
-//! Of `tower-sessions` this has the trait of its stores and its record, not its layer: the name of the cookie depends on how the
-//! browser came, and a response whose session could not be saved would become an empty 500.
+//! This module uses the store trait and record type of `tower-sessions`, but not its layer: the
+//! cookie's name depends on HTTPS, and the layer turns a failure to save into an empty 500
+//! response.
 
-mod memory;
-mod stamp;
-mod stored;
+mod credential_version;
+mod memory_store;
+mod sql_store;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -21,28 +24,28 @@ use tower_sessions_core::SessionStore as _;
 use tower_sessions_core::session::{Id, Record};
 use tower_sessions_core::session_store::Error;
 
-use self::memory::MemoryStore;
-pub use self::stamp::Stamp;
-use self::stored::SqlStore;
-use super::secret::{SecretDigest, mint};
-use crate::domain::{Fault, Timestamp};
+pub use self::credential_version::CredentialVersion;
+use self::memory_store::MemorySessionStore;
+use self::sql_store::SqlSessionStore;
+use super::secret::{SecretDigest, generate_secret};
+use crate::domain::{OperationError, Timestamp};
 use crate::server::config::access::SessionsConfig;
 use crate::server::storage::{Storage, StorageError};
 
-/// So many sessions of one person.
-const MAX_OF_ONE: usize = 50;
-/// So many ends are kept until they can be written.
-const MAX_ENDED: usize = 10_000;
-/// A clock that goes back further than this makes the age of sessions unknown: they end.
-const LARGEST_STEP: Duration = Duration::from_mins(1);
-/// A use is written down when the last one that was is older than this part of what a session may be idle.
-const USES_PER_IDLE: u32 = 60;
+/// The maximum number of sessions per user.
+const MAX_SESSIONS_PER_USER: usize = 50;
+/// The maximum number of deletions that are queued while the database is unavailable.
+const MAX_PENDING_DELETIONS: usize = 10_000;
+/// If the clock was set back by more than this, the age of sessions is unknown and they expire.
+const MAX_CLOCK_STEP: Duration = Duration::from_mins(1);
+/// The last use is written at most this many times per idle timeout, to limit database writes.
+const WRITES_PER_IDLE_TIMEOUT: u32 = 60;
 
-/// A session, for everybody but the browser that has it.
+/// Identifies a session. It does not contain the secret of the cookie.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SessionKey {
     id: Id,
-    stamp: Stamp,
+    credential_version: CredentialVersion,
 }
 
 impl std::fmt::Debug for SessionKey {
@@ -52,265 +55,285 @@ impl std::fmt::Debug for SessionKey {
 }
 
 impl SessionKey {
-    /// What let somebody in when it began.
-    pub fn stamp(&self) -> Stamp {
-        self.stamp
+    /// The version of the credential that was used to sign in.
+    pub fn credential_version(&self) -> CredentialVersion {
+        self.credential_version
     }
 }
 
-/// A session that goes on.
+/// A valid session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Loaded {
-    /// Which.
+pub struct LoadedSession {
     pub key: SessionKey,
-    /// Whose it is.
+    /// The user.
     pub user: String,
-    /// It was just looked up, and not only known from before.
-    pub is_confirmed: bool,
+    /// Whether the database confirmed it just now. False if it came from the cache.
+    pub is_verified: bool,
 }
 
-/// Everybody who is signed in.
+/// All sessions.
 pub struct Sessions {
     config: SessionsConfig,
     storage: Storage,
-    stored: SqlStore,
-    /// Sessions as storage had them when they were last looked up.
-    seen: MemoryStore,
-    /// Sessions that could not be written to a storage that this console has alone.
-    unstored: MemoryStore,
-    /// What was ended and could not be deleted yet.
-    ended: Mutex<Vec<Ended>>,
-    /// Storage could not be asked the last time; said once in the log.
-    is_away: AtomicBool,
+    store: SqlSessionStore,
+    /// Sessions as last read from the database.
+    cache: MemorySessionStore,
+    /// Sessions that could not be written to a database that no other instance uses.
+    fallback: MemorySessionStore,
+    /// Ended sessions that could not be deleted yet.
+    pending_deletions: Mutex<Vec<PendingDeletion>>,
+    /// Whether the last lookup failed, so that the failure is logged once.
+    is_storage_down: AtomicBool,
 }
 
-/// What ends.
+/// A session, or all sessions of a user, to delete.
 #[derive(Clone, PartialEq, Eq)]
-enum Ended {
-    One(Id),
-    AllOf(String),
+enum PendingDeletion {
+    Session(Id),
+    AllOfUser(String),
 }
 
 impl Sessions {
-    /// Those in this storage.
     pub fn new(config: SessionsConfig, storage: Storage) -> Self {
         Self {
             config,
-            stored: SqlStore(storage.clone()),
+            store: SqlSessionStore(storage.clone()),
             storage,
-            seen: MemoryStore::default(),
-            unstored: MemoryStore::default(),
-            ended: Mutex::default(),
-            is_away: AtomicBool::default(),
+            cache: MemorySessionStore::default(),
+            fallback: MemorySessionStore::default(),
+            pending_deletions: Mutex::default(),
+            is_storage_down: AtomicBool::default(),
         }
     }
 
-    /// How long a session lasts at most.
-    pub fn longest(&self) -> Duration {
-        self.config.longest
+    /// The maximum age of a session.
+    pub fn max_age(&self) -> Duration {
+        self.config.max_age
     }
 
-    /// Begins one that ends after `max`, or earlier as all do, and says what the browser is to have for it: nobody else ever
-    /// hears that.
+    /// Creates a session with a lifetime of `max` or `max_session_age`, whichever is shorter.
+    /// Returns the secret for the cookie, which is not stored.
     pub async fn create(
         &self,
         user: &str,
-        stamp: Stamp,
+        credential_version: CredentialVersion,
         max: Duration,
         now: Timestamp,
-    ) -> Result<String, Fault> {
-        let secret = mint();
-        let ends = now.plus(max.min(self.config.longest));
+    ) -> Result<String, OperationError> {
+        let secret = generate_secret();
+        let expires_at = now.plus(max.min(self.config.max_age));
         let data = [
             ("person", json!(user)),
-            ("stamp", json!(stamp.to_string())),
-            ("ends", json!(ends.millis())),
+            ("stamp", json!(credential_version.to_string())),
+            ("ends", json!(expires_at.millis())),
         ];
         let mut record = Record {
-            id: id_of(&secret),
+            id: session_id(&secret),
             data: data.map(|(name, value)| (name.to_owned(), value)).into(),
-            expiry_date: at_millis(now.plus(self.config.idle).min(ends).millis()),
+            expiry_date: from_millis(now.plus(self.config.idle_timeout).min(expires_at).millis()),
         };
-        let written = match self.delete_ended().await {
-            Ok(()) => self.stored.create(&mut record).await,
-            Err(why) => Err(why),
+        let written = match self.flush_pending_deletions().await {
+            Ok(()) => self.store.create(&mut record).await,
+            Err(error) => Err(error),
         };
         match written {
-            Ok(()) => drop(self.seen.save(&record).await),
-            Err(why) if self.storage.is_shared() => {
-                self.note_away(Some(&why));
-                return Err(StorageError::fault());
+            // Cached immediately: the database may become unavailable before the first request.
+            Ok(()) => drop(self.cache.save(&record).await),
+            // In memory, other instances would not know the session, and users would be signed out
+            // at random.
+            Err(error) if self.storage.is_shared() => {
+                self.record_storage_state(Some(&error));
+                return Err(StorageError::operation_error());
             }
-            Err(why) => {
-                tracing::warn!("a session is kept in memory only: {why}");
-                drop(self.unstored.create(&mut record).await);
+            Err(error) => {
+                tracing::warn!(
+                    "session not written to the database; it is kept in memory: {error}"
+                );
+                drop(self.fallback.create(&mut record).await);
             }
         }
         Ok(secret)
     }
 
-    /// The session that somebody's browser has, if it goes on. It is in use then.
-    pub async fn load(&self, secret: &str, now: Timestamp) -> Result<Option<Loaded>, Fault> {
-        let (found, is_confirmed) = self.find(&id_of(secret)).await?;
-        let Some(record) = found.filter(|record| !self.is_over(record, now)) else {
+    /// Loads the session of a cookie, if it is valid, and records its use.
+    pub async fn load(
+        &self,
+        secret: &str,
+        now: Timestamp,
+    ) -> Result<Option<LoadedSession>, OperationError> {
+        let (found, is_verified) = self.look_up(&session_id(secret)).await?;
+        let Some(record) = found.filter(|record| !self.is_expired(record, now)) else {
             return Ok(None);
         };
-        let Some((user, stamp, ends)) = read(&record) else {
+        let Some((user, credential_version, expires_at)) = decode(&record) else {
             return Ok(None);
         };
         let key = SessionKey {
             id: record.id,
-            stamp,
+            credential_version,
         };
-        if is_confirmed {
-            self.note_use(record, ends, now).await;
+        if is_verified {
+            self.record_use(record, expires_at, now).await;
         }
-        Ok(Some(Loaded {
+        Ok(Some(LoadedSession {
             key,
             user,
-            is_confirmed,
+            is_verified,
         }))
     }
 
-    /// Whether a session goes on, as far as that can be told. Asking does not count as use.
-    pub async fn goes_on(&self, key: &SessionKey, now: Timestamp) -> bool {
-        let found = self.find(&key.id).await;
-        found.is_ok_and(|(found, _)| found.is_some_and(|record| !self.is_over(&record, now)))
+    /// Whether a session is still valid. Does not count as use. False if this cannot be determined.
+    pub async fn check_valid(&self, key: &SessionKey, now: Timestamp) -> bool {
+        let found = self.look_up(&key.id).await;
+        found.is_ok_and(|(found, _)| found.is_some_and(|record| !self.is_expired(&record, now)))
     }
 
-    /// Ends a session.
     pub async fn end(&self, key: &SessionKey) {
-        self.end_all([Ended::One(key.id)]).await;
+        self.delete([PendingDeletion::Session(key.id)]).await;
     }
 
-    /// Ends the session that somebody's browser has where nobody can tell whose it is.
-    pub async fn end_unseen(&self, secret: &str) {
-        self.end_all([Ended::One(id_of(secret))]).await;
+    /// Ends the session of a cookie without loading it, for when the database is unavailable.
+    pub async fn end_by_secret(&self, secret: &str) {
+        self.delete([PendingDeletion::Session(session_id(secret))])
+            .await;
     }
 
-    /// Ends every session of a person.
-    pub async fn end_all_of(&self, user: &str) {
-        self.end_all([Ended::AllOf(user.to_owned())]).await;
+    /// Ends all sessions of a user.
+    pub async fn end_all_of_user(&self, user: &str) {
+        self.delete([PendingDeletion::AllOfUser(user.to_owned())])
+            .await;
     }
 
-    /// The session, and whether it was looked up just now.
-    async fn find(&self, id: &Id) -> Result<(Option<Record>, bool), Fault> {
-        if let Ok(Some(record)) = self.unstored.load(id).await {
+    /// Looks up a session. The flag is false if it came from the cache.
+    async fn look_up(&self, id: &Id) -> Result<(Option<Record>, bool), OperationError> {
+        // First, because the database does not have these sessions.
+        if let Ok(Some(record)) = self.fallback.load(id).await {
             return Ok((Some(record), true));
         }
-        let looked_up = match self.delete_ended().await {
-            Ok(()) => self.stored.load(id).await,
-            Err(why) => Err(why),
+        let lookup = match self.flush_pending_deletions().await {
+            Ok(()) => self.store.load(id).await,
+            Err(error) => Err(error),
         };
-        self.note_away(looked_up.as_ref().err());
-        match looked_up {
+        self.record_storage_state(lookup.as_ref().err());
+        match lookup {
             Ok(Some(record)) => {
-                drop(self.seen.save(&record).await);
+                drop(self.cache.save(&record).await);
                 Ok((Some(record), true))
             }
             Ok(None) => {
-                drop(self.seen.delete(id).await);
+                drop(self.cache.delete(id).await);
                 Ok((None, true))
             }
-            // Who is known from before may look; of others nothing can be said.
-            Err(_) => match self.seen.load(id).await {
+            // A cached session is good enough for reading. Without one, the request cannot be
+            // authenticated.
+            Err(_) => match self.cache.load(id).await {
                 Ok(Some(record)) => Ok((Some(record), false)),
-                _ => Err(StorageError::fault()),
+                _ => Err(StorageError::operation_error()),
             },
         }
     }
 
-    fn note_away(&self, why: Option<&Error>) {
-        let was_away = self.is_away.swap(why.is_some(), Ordering::Relaxed);
-        match why {
-            Some(why) if !was_away => {
+    fn record_storage_state(&self, error: Option<&Error>) {
+        let was_down = self
+            .is_storage_down
+            .swap(error.is_some(), Ordering::Relaxed);
+        match error {
+            Some(error) if !was_down => {
                 let url = self.storage.url();
-                tracing::error!("sessions cannot be looked up in {url}: {why}");
+                tracing::error!(
+                    "cannot read sessions from {url}; cached sessions are read-only: {error}"
+                );
             }
-            None if was_away => tracing::info!("sessions can be looked up again"),
+            None if was_down => tracing::info!("sessions can be read again"),
             Some(_) | None => {}
         }
     }
 
-    async fn note_use(&self, mut record: Record, ends: Timestamp, now: Timestamp) {
-        let expiry = at_millis(now.plus(self.config.idle).min(ends).millis());
-        if expiry - record.expiry_date < self.config.idle / USES_PER_IDLE {
+    async fn record_use(&self, mut record: Record, expires_at: Timestamp, now: Timestamp) {
+        let expiry = from_millis(now.plus(self.config.idle_timeout).min(expires_at).millis());
+        // Limits database writes: not every request updates the row.
+        if expiry - record.expiry_date < self.config.idle_timeout / WRITES_PER_IDLE_TIMEOUT {
             return;
         }
         record.expiry_date = expiry;
-        drop(self.seen.save(&record).await);
-        let is_unstored = matches!(self.unstored.load(&record.id).await, Ok(Some(_)));
-        let is_written = !is_unstored && self.stored.save(&record).await.is_ok();
+        drop(self.cache.save(&record).await);
+        // The database has no row that an update could change.
+        let is_unstored = matches!(self.fallback.load(&record.id).await, Ok(Some(_)));
+        let is_written = !is_unstored && self.store.save(&record).await.is_ok();
         if !is_written && !self.storage.is_shared() {
-            drop(self.unstored.save(&record).await);
+            drop(self.fallback.save(&record).await);
         }
     }
 
-    fn is_over(&self, record: &Record, now: Timestamp) -> bool {
-        let left = record.expiry_date - at_millis(now.millis());
-        left <= Duration::ZERO || left > self.config.idle + LARGEST_STEP
+    fn is_expired(&self, record: &Record, now: Timestamp) -> bool {
+        let remaining = record.expiry_date - from_millis(now.millis());
+        // A remaining time above the idle timeout is only possible if the clock was set back.
+        remaining <= Duration::ZERO || remaining > self.config.idle_timeout + MAX_CLOCK_STEP
     }
 
-    async fn end_all(&self, those: impl IntoIterator<Item = Ended>) {
-        for one in those {
-            match &one {
-                Ended::One(id) => {
-                    drop(self.seen.delete(id).await);
-                    drop(self.unstored.delete(id).await);
+    async fn delete(&self, deletions: impl IntoIterator<Item = PendingDeletion>) {
+        for deletion in deletions {
+            match &deletion {
+                PendingDeletion::Session(id) => {
+                    drop(self.cache.delete(id).await);
+                    drop(self.fallback.delete(id).await);
                 }
-                Ended::AllOf(person) => {
-                    self.seen.delete_all_of(person);
-                    self.unstored.delete_all_of(person);
+                PendingDeletion::AllOfUser(user) => {
+                    self.cache.delete_all_of_user(user);
+                    self.fallback.delete_all_of_user(user);
                 }
             }
-            let mut ended = self.ended.lock();
-            if ended.len() < MAX_ENDED && !ended.contains(&one) {
-                ended.push(one);
+            let mut pending = self.pending_deletions.lock();
+            // Bounds the memory. Beyond the limit, a session that could not be deleted stays valid
+            // until it expires.
+            if pending.len() < MAX_PENDING_DELETIONS && !pending.contains(&deletion) {
+                pending.push(deletion);
             }
         }
-        // What cannot be deleted now is before anything else is looked up.
-        drop(self.delete_ended().await);
+        // A failed deletion is retried before the next lookup, so an ended session is never loaded.
+        drop(self.flush_pending_deletions().await);
     }
 
-    async fn delete_ended(&self) -> Result<(), Error> {
+    async fn flush_pending_deletions(&self) -> Result<(), Error> {
         loop {
-            let Some(first) = self.ended.lock().first().cloned() else {
+            let Some(next) = self.pending_deletions.lock().first().cloned() else {
                 return Ok(());
             };
-            match &first {
-                Ended::One(id) => self.stored.delete(id).await?,
-                Ended::AllOf(person) => self.stored.delete_all_of(person).await?,
+            match &next {
+                PendingDeletion::Session(id) => self.store.delete(id).await?,
+                PendingDeletion::AllOfUser(user) => self.store.delete_all_of_user(user).await?,
             }
-            self.ended.lock().retain(|other| *other != first);
+            // Removed only after success, so a failure keeps it queued.
+            self.pending_deletions.lock().retain(|other| *other != next);
         }
     }
 }
 
-/// What storage knows a session by: no store ever sees what the browser has.
-fn id_of(secret: &str) -> Id {
-    let digest = SecretDigest::of(secret);
-    let first = digest.bytes().first_chunk().copied();
+/// The id of a session in the stores: a digest, so no store contains the cookie's secret.
+fn session_id(secret: &str) -> Id {
+    let digest = SecretDigest::of_secret(secret);
+    let first = digest.as_bytes().first_chunk().copied();
     Id(i128::from_be_bytes(first.unwrap_or_default()))
 }
 
-fn person_of(record: &Record) -> Option<&str> {
+fn user_of(record: &Record) -> Option<&str> {
     record.data.get("person")?.as_str()
 }
 
-/// Whose session it is, what let them in, and when it ends in any case.
-fn read(record: &Record) -> Option<(String, Stamp, Timestamp)> {
-    let stamp = Stamp::read(record.data.get("stamp")?.as_str()?)?;
-    let ends = record.data.get("ends")?.as_i64()?;
-    let person = person_of(record)?.to_owned();
-    Some((person, stamp, Timestamp::from_millis(ends)))
+/// Decodes the user, the credential version and the latest expiry of a record.
+fn decode(record: &Record) -> Option<(String, CredentialVersion, Timestamp)> {
+    let credential_version = CredentialVersion::parse(record.data.get("stamp")?.as_str()?)?;
+    let expires_at = record.data.get("ends")?.as_i64()?;
+    let user = user_of(record)?.to_owned();
+    Some((user, credential_version, Timestamp::from_millis(expires_at)))
 }
 
-fn at_millis(millis: i64) -> OffsetDateTime {
+fn from_millis(millis: i64) -> OffsetDateTime {
     let nanos = i128::from(millis) * 1_000_000;
     OffsetDateTime::from_unix_timestamp_nanos(nanos).unwrap_or(OffsetDateTime::UNIX_EPOCH)
 }
 
-fn millis(at: OffsetDateTime) -> i64 {
+fn to_millis(at: OffsetDateTime) -> i64 {
     i64::try_from(at.unix_timestamp_nanos() / 1_000_000).unwrap_or(i64::MAX)
 }
 

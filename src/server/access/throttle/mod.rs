@@ -1,15 +1,18 @@
-//! Back-off after failed sign-ins: for each account from each network, for each network, and for each account from everywhere.
+//! Back-off after failed sign-ins: per account and network, per network, and per account from all
+//! networks.
 //!
-//! What one network tries in vain closes an account to that network and to nobody else. What is tried from everywhere together only
-//! slows the account down, and not where it was signed in to before: knowing a name must not be enough to keep somebody out.
+//! Failed attempts from one network block the account for that network only. Failed attempts from
+//! many networks only delay further attempts, and not from networks where the user has signed in
+//! before: knowing a user's name must not be enough to lock the user out.
 //!
-//! Attempts are counted before the password is checked, so that a thousand at once are no way around it. Counters are found by
-//! digests that nobody outside can predict, and a name that does not exist is slowed down like one that does. `governor`, which
-//! limits requests and beginnings at a provider, has one pace for a key: it neither backs off nor forgives after a success.
+//! Attempts are counted before the password is verified, so concurrent attempts cannot bypass the
+//! limit. Counter names are keyed digests, and unknown names are throttled like existing ones.
+//! `governor`, which limits request rates and sign-ins at a provider, has a fixed rate per key: it
+//! has neither back-off nor a reset after success.
 
 mod failures;
-mod memory;
-mod stored;
+mod memory_counters;
+mod sql_counters;
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -21,159 +24,170 @@ use governor::state::keyed::HashMapStateStore;
 use governor::{Quota, RateLimiter};
 use ring::hmac;
 
-use self::failures::Counters;
-use self::memory::Memory;
-use crate::domain::{Fault, Timestamp};
+use self::failures::AttemptCounters;
+use self::memory_counters::MemoryCounters;
+use crate::domain::{OperationError, Timestamp};
 use crate::server::storage::Storage;
 
-/// So many sign-ins of one network may begin at a provider at once, and so many more each second. Beginning one takes no memory.
-const BEGINNINGS: NonZeroU32 = NonZeroU32::new(60).expect("it is not 0");
-const BEGINNINGS_PER_SECOND: NonZeroU32 = NonZeroU32::new(1).expect("it is not 0");
-/// With more networks than this, those that are no longer slowed down are forgotten.
+/// Sign-ins at a provider that one network may start: a burst, and the rate after it. Starting one
+/// uses no memory here.
+const PROVIDER_SIGN_IN_BURST: NonZeroU32 = NonZeroU32::new(60).expect("the constant is not 0");
+const PROVIDER_SIGN_INS_PER_SECOND: NonZeroU32 = NonZeroU32::new(1).expect("the constant is not 0");
+/// Above this number of networks, idle ones are removed from the rate limiter.
 const MAX_NETWORKS: usize = 10_000;
 
-/// Who tries to sign in.
+/// The source of a sign-in attempt.
 #[derive(Clone, Copy, Debug)]
-pub struct Trier<'a> {
+pub struct AttemptSource<'a> {
     /// The account.
     pub account: &'a str,
-    /// From where.
+    /// The client's IP address.
     pub address: Option<IpAddr>,
-    /// A browser in which the account was signed in to before: what others try counts for it no more.
+    /// The id of a browser in which this user has signed in before. It has its own counter,
+    /// independent of attempts by others.
     pub known_browser: Option<&'a str>,
 }
 
-/// Under which names an attempt is counted.
+/// The names of the counters of an attempt.
 #[derive(Clone)]
-struct Names {
-    /// The account, from this network or with this browser.
+struct CounterNames {
+    /// For the account from this network, or with this known browser.
     pair: String,
-    /// The network, and the account from everywhere; nothing for a browser that is known.
-    beside: Option<[String; 2]>,
-    /// The account with a network that it was signed in to from.
-    known: String,
+    /// For the network, and for the account from all networks. `None` for a known browser.
+    shared: Option<[String; 2]>,
+    /// For the pair of account and known network.
+    known_network: String,
 }
 
-impl Names {
-    fn of(trier: Trier<'_>, key: &hmac::Key) -> Self {
+impl CounterNames {
+    fn derive(source: AttemptSource<'_>, key: &hmac::Key) -> Self {
         let name = |text: String| {
             let mut digits = HEXLOWER.encode(hmac::sign(key, text.as_bytes()).as_ref());
+            // 128 bits are enough to avoid collisions.
             digits.truncate(32);
             digits
         };
-        let account = trier.account;
-        let network = trier.address.map_or(0, network);
-        let known = name(format!("known {network:x} {account}"));
-        match trier.known_browser {
+        let account = source.account;
+        // Requests without an address (in tests) share one network.
+        let network = source.address.map_or(0, network_bits);
+        let known_network = name(format!("known {network:x} {account}"));
+        match source.known_browser {
             Some(browser) => Self {
                 pair: name(format!("browser {browser} {account}")),
-                beside: None,
-                known,
+                shared: None,
+                known_network,
             },
             None => Self {
                 pair: name(format!("pair {network:x} {account}")),
-                beside: Some([
+                shared: Some([
                     name(format!("network {network:x}")),
                     name(format!("account {account}")),
                 ]),
-                known,
+                known_network,
             },
         }
     }
 }
 
-/// Who tried in vain: counted by this console, or for all consoles that share a database.
-pub struct Throttle {
-    kept: Kept,
-    beginnings: RateLimiter<u128, HashMapStateStore<u128>, DefaultClock>,
+/// Throttles failed sign-ins. Counters are in memory, or in the database that several instances
+/// share.
+pub struct SignInThrottle {
+    store: CounterStore,
+    provider_rate: RateLimiter<u128, HashMapStateStore<u128>, DefaultClock>,
 }
 
-enum Kept {
-    Here(Memory),
-    Shared(Storage),
+enum CounterStore {
+    Memory(MemoryCounters),
+    Database(Storage),
 }
 
-/// An attempt that may be made.
-pub struct Attempt<'a> {
-    throttle: &'a Throttle,
-    names: Names,
-    /// For so long it is held up before it is looked at.
+/// An accepted attempt.
+pub struct SignInAttempt<'a> {
+    throttle: &'a SignInThrottle,
+    names: CounterNames,
+    /// How long to delay it before the password is verified.
     pub delay: Duration,
 }
 
-impl Throttle {
-    /// Nobody has tried in vain, as far as this console knows.
+impl SignInThrottle {
     pub fn new(storage: &Storage) -> Self {
-        let kept = if storage.is_shared() {
-            Kept::Shared(storage.clone())
+        let store = if storage.is_shared() {
+            CounterStore::Database(storage.clone())
         } else {
-            Kept::Here(Memory::default())
+            CounterStore::Memory(MemoryCounters::default())
         };
-        Self::of(kept)
+        Self::with_store(store)
     }
 
-    fn of(kept: Kept) -> Self {
-        let pace = Quota::per_second(BEGINNINGS_PER_SECOND).allow_burst(BEGINNINGS);
+    fn with_store(store: CounterStore) -> Self {
+        let quota =
+            Quota::per_second(PROVIDER_SIGN_INS_PER_SECOND).allow_burst(PROVIDER_SIGN_IN_BURST);
         Self {
-            kept,
-            beginnings: RateLimiter::hashmap(pace),
+            store,
+            provider_rate: RateLimiter::hashmap(quota),
         }
     }
 
-    /// One more attempt, or how long to wait. It counts as failed until it is told to have succeeded.
+    /// Counts an attempt, or rejects it with the time to wait. It counts as failed until
+    /// [`SignInAttempt::record_success`] is called.
     ///
-    /// `key`: what the names of its counters are made with.
-    pub async fn begin(
+    /// `key` is the key for the counter names.
+    pub async fn begin_attempt(
         &self,
-        trier: Trier<'_>,
+        source: AttemptSource<'_>,
         key: &hmac::Key,
         now: Timestamp,
-    ) -> Result<Attempt<'_>, Fault> {
-        let names = Names::of(trier, key);
-        let count = move |counters: &mut Counters| counters.attempt(now);
-        let delay = self.update(&names, now, count).await??;
-        Ok(Attempt {
+    ) -> Result<SignInAttempt<'_>, OperationError> {
+        let names = CounterNames::derive(source, key);
+        let record = move |counters: &mut AttemptCounters| counters.record_attempt(now);
+        let delay = self.update(&names, now, record).await??;
+        Ok(SignInAttempt {
             throttle: self,
             names,
             delay,
         })
     }
 
-    /// One more sign-in that begins at a provider, or how long to wait.
-    pub fn begin_at_provider(&self, address: Option<IpAddr>) -> Result<(), Fault> {
-        if self.beginnings.len() > MAX_NETWORKS {
-            self.beginnings.retain_recent();
+    /// Checks the rate of sign-ins at a provider for this network.
+    pub fn check_provider_rate(&self, address: Option<IpAddr>) -> Result<(), OperationError> {
+        // `governor` never removes keys by itself.
+        if self.provider_rate.len() > MAX_NETWORKS {
+            self.provider_rate.retain_recent();
         }
-        let checked = self.beginnings.check_key(&address.map_or(0, network));
+        let checked = self
+            .provider_rate
+            .check_key(&address.map_or(0, network_bits));
         checked.map_err(|too_soon| {
-            failures::too_many(too_soon.wait_time_from(DefaultClock::default().now()))
+            failures::too_many_attempts(too_soon.wait_time_from(DefaultClock::default().now()))
         })
     }
 
     async fn update<T: Send + 'static>(
         &self,
-        names: &Names,
+        names: &CounterNames,
         now: Timestamp,
-        change: impl Fn(&mut Counters) -> T + Clone + Send + 'static,
-    ) -> Result<T, Fault> {
-        match &self.kept {
-            Kept::Here(memory) => Ok(memory.update(names, change)),
-            Kept::Shared(storage) => stored::update(storage, names, now, change).await,
+        change: impl Fn(&mut AttemptCounters) -> T + Clone + Send + 'static,
+    ) -> Result<T, OperationError> {
+        match &self.store {
+            CounterStore::Memory(memory) => Ok(memory.update(names, change)),
+            CounterStore::Database(storage) => {
+                sql_counters::update(storage, names, now, change).await
+            }
         }
     }
 }
 
-impl Attempt<'_> {
-    /// It was the right password: the account's failures are forgotten, this attempt is not held against the network, and the
-    /// network is known for the account from now on.
-    pub async fn succeeded(self, now: Timestamp) -> Result<(), Fault> {
-        let forgive = move |counters: &mut Counters| counters.succeed(now);
-        self.throttle.update(&self.names, now, forgive).await
+impl SignInAttempt<'_> {
+    /// Records a correct password: resets the account's counters, takes back this attempt for the
+    /// network, and marks the network as known for the account.
+    pub async fn record_success(self, now: Timestamp) -> Result<(), OperationError> {
+        let record = move |counters: &mut AttemptCounters| counters.record_success(now);
+        self.throttle.update(&self.names, now, record).await
     }
 }
 
-/// Of IPv6 the first 64 bits, for a host may choose the others.
-fn network(address: IpAddr) -> u128 {
+/// The IPv4 address, or the first 64 bits of an IPv6 address, because a host can choose the others.
+fn network_bits(address: IpAddr) -> u128 {
     match address.to_canonical() {
         IpAddr::V4(address) => u128::from(address.to_bits()),
         IpAddr::V6(address) => address.to_bits() >> 64 << 64,

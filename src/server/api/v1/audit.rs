@@ -1,4 +1,4 @@
-//! `GET /api/v1/audit`: who did what, to which lock, why, and how it ended; `/export` for all of it at once.
+//! `GET /api/v1/audit` and `/export`: the audit log.
 
 use axum::Json;
 use axum::body::Body;
@@ -9,144 +9,148 @@ use futures::{Stream, StreamExt as _, stream};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::locks::one_of;
-use super::refusals::Refusals;
-use super::sheet;
-use crate::domain::{AuditFilter, AuditPage, Audited, Fault, LockKey, Timestamp};
-use crate::server::access::Actor;
-use crate::server::api::extract::{Params, bad};
+use super::audit_csv;
+use super::error_responses::CommonErrors;
+use super::locks::{invalid_limit, parse_enum, unknown_choice};
+use crate::domain::operation_error::RequestError;
+use crate::domain::{AuditEntry, AuditFilter, AuditPage, LockKey, OperationError, Timestamp};
+use crate::server::access::Principal;
+use crate::server::api::extract::{QueryParams, bad_request};
 use crate::server::api::problem::{ApiError, Problem};
 use crate::server::state::AppState;
 
-/// How many acts a page has, and how many at most.
-const LIMIT: usize = 100;
-const LARGEST_LIMIT: usize = 1000;
+/// The default and maximum page size.
+const DEFAULT_LIMIT: usize = 100;
+const MAX_LIMIT: usize = 1000;
 
-/// Which acts.
+/// The query parameters of the audit log.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct AuditParams {
-    /// Only in this group.
+    /// Only this group.
     group: Option<String>,
-    /// Only on the lock with exactly this name.
+    /// Only the lock with exactly this name.
     key: Option<String>,
-    /// The same, by `key_encoded` as the API gives it: for names that are not UTF-8.
+    /// Only the lock with this percent-encoded name (`key_encoded` of a lock), for names that are
+    /// not UTF-8.
     key_encoded: Option<String>,
-    /// Only this: `acquire`, `extend`, `release`, `force-release`, `complete-release`, `put-back`, `take-token`, `sample`, `sign-in`, `sign-out`.
-    act: Option<String>,
-    /// Only by whoever has exactly this name.
-    who: Option<String>,
-    /// Only what ended like this: `done`, `refused`, `failed`, `unknown`, `in-progress`.
-    end: Option<String>,
-    /// Only what has this in the lock's name, the owner, the reason, the request's id or the name of who did it, in any case.
+    /// Only this action: `acquire`, `extend`, `release`, `force-release`, `complete-release`,
+    /// `reacquired`, `clear-restart-hazard`, `reveal-token`, `monitor`, `sign-in`, `sign-out`.
+    action: Option<String>,
+    /// Only entries of the actor with exactly this name.
+    actor: Option<String>,
+    /// Only this result: `done`, `partial`, `refused`, `failed`, `unknown`, `in-progress`.
+    result: Option<String>,
+    /// Only entries with this text in the lock's name, the fingerprint, the label, the reason, the
+    /// request id or the actor's name; case-insensitive.
     q: Option<String>,
-    /// Only what began at this moment or later (RFC 3339).
+    /// Only operations that started at this time or later (RFC 3339).
     from: Option<String>,
-    /// Only what began before this moment (RFC 3339).
+    /// Only operations that started before this time (RFC 3339).
     until: Option<String>,
-    /// How many at most: 1 to 1000, usually 100. (Not for an export: that has all of them.)
+    /// The maximum number of entries: 1 to 1000, default 100. An export ignores it.
     limit: Option<String>,
     /// `next_cursor` of the page before.
     cursor: Option<String>,
-    /// (For an export) `jsonl`, one act as JSON on each line, or `csv`.
+    /// (Export only) `jsonl`, one entry as JSON on each line, or `csv`.
     r#as: Option<String>,
 }
 
 impl AuditParams {
     fn filter(&self) -> Result<AuditFilter, ApiError> {
-        let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
-        let moment = |name: &str, text: &Option<String>| {
-            let wrong = |_| {
-                bad(format!(
-                    "`{name}` must be a moment like 2026-11-20T18:48:05Z"
-                ))
+        let non_empty = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+        let time = |name: &str, text: &Option<String>| {
+            let invalid = |_| {
+                bad_request(RequestError::NotATime {
+                    parameter: name.to_owned(),
+                })
             };
-            given(text)
-                .map(|text| Timestamp::try_from(text).map_err(wrong))
+            non_empty(text)
+                .map(|text| Timestamp::try_from(text).map_err(invalid))
                 .transpose()
         };
-        let key = match (given(&self.key_encoded), given(&self.key)) {
+        let key = match (non_empty(&self.key_encoded), non_empty(&self.key)) {
             (Some(encoded), _) => Some(LockKey::decode(&encoded).ok_or_else(|| {
-                bad("`key_encoded` has a `%` that is not followed by two hex digits".to_owned())
+                bad_request(RequestError::InvalidEncoding {
+                    parameter: "key_encoded".to_owned(),
+                })
             })?),
             (None, text) => text.map(|text| LockKey::new(text.into_bytes())),
         };
         Ok(AuditFilter {
-            group: given(&self.group),
+            group: non_empty(&self.group),
             key,
-            act: one_of("act", given(&self.act))?,
-            who: given(&self.who),
-            end: one_of("end", given(&self.end))?,
-            text: given(&self.q),
-            from: moment("from", &self.from)?,
-            until: moment("until", &self.until)?,
+            action: parse_enum("action", non_empty(&self.action))?,
+            actor: non_empty(&self.actor),
+            result: parse_enum("result", non_empty(&self.result))?,
+            text: non_empty(&self.q),
+            from: time("from", &self.from)?,
+            until: time("until", &self.until)?,
         })
     }
 
     fn limit(&self) -> Result<usize, ApiError> {
         let Some(text) = &self.limit else {
-            return Ok(LIMIT);
+            return Ok(DEFAULT_LIMIT);
         };
         let limit = text.parse().ok();
         limit
-            .filter(|limit| (1..=LARGEST_LIMIT).contains(limit))
-            .ok_or_else(|| {
-                bad(format!(
-                    "`limit` must be a whole number from 1 to {LARGEST_LIMIT}"
-                ))
-            })
+            .filter(|limit| (1..=MAX_LIMIT).contains(limit))
+            .ok_or_else(|| invalid_limit(MAX_LIMIT))
     }
 }
 
-/// What was done to locks through this console and its command line, and what was refused: the latest first. No line of it
-/// carries a token.
-#[utoipa::path(get, path = "/api/v1/audit", tag = "watch", params(AuditParams), responses(Refusals,
-    (status = 200, description = "Acts, the latest first; none where nothing was done yet", body = AuditPage),
-    (status = 400, description = "A value that is not one of its words", body = Problem, content_type = "application/problem+json"),
-    (status = 403, description = "`forbidden`: not with these rights; or the audit is off in the configuration", body = Problem, content_type = "application/problem+json"),
+/// Returns the audit log: operations through this console and its command line, including rejected
+/// ones, the newest first. No entry contains a token.
+#[utoipa::path(get, path = "/api/v1/audit", operation_id = "list_audit_entries", tag = "observation", params(AuditParams), responses(CommonErrors,
+    (status = 200, description = "The entries, the newest first", body = AuditPage),
+    (status = 400, description = "A parameter has an invalid value", body = Problem, content_type = "application/problem+json"),
+    (status = 403, description = "`forbidden`: missing permission, or the audit log is disabled in the configuration", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn audit(
     State(state): State<AppState>,
-    actor: Actor,
-    Params(params): Params<AuditParams>,
+    principal: Principal,
+    QueryParams(params): QueryParams<AuditParams>,
 ) -> Result<Json<AuditPage>, ApiError> {
     let (filter, limit) = (params.filter()?, params.limit()?);
     let operations = &state.operations;
     let page = operations
-        .audit(&actor, filter, limit, params.cursor)
+        .search_audit(&principal, filter, limit, params.cursor)
         .await?;
     Ok(Json(page))
 }
 
-/// All acts that pass the filter, the latest first, as a file: one as JSON on each line, or a sheet.
-#[utoipa::path(get, path = "/api/v1/audit/export", operation_id = "export_audit", tag = "watch", params(AuditParams), responses(Refusals,
-    (status = 200, description = "The acts; a connection that breaks before the end means that some are missing",
+/// Returns all entries that match the filter, the newest first, as a file: one JSON object per
+/// line, or CSV.
+#[utoipa::path(get, path = "/api/v1/audit/export", operation_id = "export_audit", tag = "observation", params(AuditParams), responses(CommonErrors,
+    (status = 200, description = "The entries. The file is incomplete if the connection is closed early",
         content((String = "application/x-ndjson"), (String = "text/csv"))),
-    (status = 400, description = "A value that is not one of its words", body = Problem, content_type = "application/problem+json"),
-    (status = 403, description = "`forbidden`: not with these rights; or the audit is off in the configuration", body = Problem, content_type = "application/problem+json"),
+    (status = 400, description = "A parameter has an invalid value", body = Problem, content_type = "application/problem+json"),
+    (status = 403, description = "`forbidden`: missing permission, or the audit log is disabled in the configuration", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn export(
     State(state): State<AppState>,
-    actor: Actor,
-    Params(params): Params<AuditParams>,
+    principal: Principal,
+    QueryParams(params): QueryParams<AuditParams>,
 ) -> Result<Response, ApiError> {
-    let is_sheet = match params.r#as.as_deref() {
+    let is_csv = match params.r#as.as_deref() {
         None | Some("jsonl") => false,
         Some("csv") => true,
-        Some(_) => return Err(bad("`as` must be one of jsonl, csv".to_owned())),
+        Some(_) => return Err(unknown_choice("as", &["jsonl", "csv"])),
     };
     let filter = params.filter()?;
     let operations = &state.operations;
-    // Asked for here, so that a refusal is an answer and not a file that breaks off.
-    let first = operations.audit(&actor, filter.clone(), LARGEST_LIMIT, None);
+    // The first page is read before the response starts, so that errors are returned as a status
+    // and not as a truncated file.
+    let first = operations.search_audit(&principal, filter.clone(), MAX_LIMIT, None);
     let first = first.await?;
-    let pages = following(state, actor, filter, first);
-    let (kind, disposition, heading) = match is_sheet {
+    let pages = pages_from(state, principal, filter, first);
+    let (kind, disposition, heading) = match is_csv {
         true => (
             "text/csv; charset=utf-8",
             "attachment; filename=\"audit.csv\"",
-            sheet::heading(),
+            audit_csv::heading(),
         ),
         false => (
             "application/x-ndjson",
@@ -154,10 +158,10 @@ pub async fn export(
             String::new(),
         ),
     };
-    let write = move |page: Result<Vec<Audited>, Fault>| {
-        page.map(|acts| match is_sheet {
-            true => acts.iter().map(sheet::row).collect::<String>(),
-            false => acts.iter().map(line).collect(),
+    let write = move |page: Result<Vec<AuditEntry>, OperationError>| {
+        page.map(|acts| match is_csv {
+            true => acts.iter().map(audit_csv::row).collect::<String>(),
+            false => acts.iter().map(to_json_line).collect(),
         })
     };
     let text = stream::once(async move { Ok(heading) }).chain(pages.map(write));
@@ -171,32 +175,32 @@ pub async fn export(
     Ok((headers, Body::from_stream(text)).into_response())
 }
 
-/// A page and all that come after it.
-fn following(
+/// Streams this page and all following ones.
+fn pages_from(
     state: AppState,
-    actor: Actor,
+    principal: Principal,
     filter: AuditFilter,
     first: AuditPage,
-) -> impl Stream<Item = Result<Vec<Audited>, Fault>> {
+) -> impl Stream<Item = Result<Vec<AuditEntry>, OperationError>> {
     stream::try_unfold(Some(first), move |page| {
-        let (state, actor, filter) = (state.clone(), actor.clone(), filter.clone());
+        let (state, principal, filter) = (state.clone(), principal.clone(), filter.clone());
         async move {
             let Some(page) = page else { return Ok(None) };
             let next = match page.next_cursor {
                 None => None,
                 cursor => {
                     let operations = &state.operations;
-                    let next = operations.audit(&actor, filter, LARGEST_LIMIT, cursor);
+                    let next = operations.search_audit(&principal, filter, MAX_LIMIT, cursor);
                     Some(next.await?)
                 }
             };
-            Ok(Some((page.acts, next)))
+            Ok(Some((page.entries, next)))
         }
     })
 }
 
-fn line(act: &Audited) -> String {
-    let mut line = serde_json::to_string(act).expect("an act has no maps with odd keys");
+fn to_json_line(act: &AuditEntry) -> String {
+    let mut line = serde_json::to_string(act).expect("all map keys are strings");
     line.push('\n');
     line
 }

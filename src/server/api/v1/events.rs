@@ -1,4 +1,5 @@
-//! `GET /api/v1/events`: a snapshot, then every change or those of a window, as server-sent events.
+//! `GET /api/v1/events`: a snapshot followed by changes of all locks or of a window, as server-sent
+//! events.
 
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
@@ -11,73 +12,81 @@ use futures::stream::unfold;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
+use super::error_responses::CommonErrors;
 use super::locks::ListParams;
-use super::refusals::Refusals;
-use crate::domain::{LockId, LockKey, View};
-use crate::server::access::Actor;
-use crate::server::api::extract::{Params, bad};
+use crate::domain::operation_error::RequestError;
+use crate::domain::{LockId, LockKey, WindowQuery};
+use crate::server::access::Principal;
+use crate::server::api::extract::{QueryParams, bad_request};
 use crate::server::api::problem::{ApiError, Problem};
 use crate::server::assets;
-use crate::server::limits::{Client, Permit};
+use crate::server::limits::{ClientKey, Permit};
 use crate::server::operations::{SubscribeRequest, Subscription};
 use crate::server::state::AppState;
 
-/// How often it is checked whether a subscriber still may watch.
+/// How often the subscriber's authorization is revalidated.
 const AUTHORIZATION_INTERVAL: Duration = Duration::from_secs(2);
-/// So many locks are followed wherever they stand.
-const MOST_FOLLOWED: usize = 100;
+/// The maximum number of pinned locks.
+const MAX_PINNED: usize = 100;
 
-/// Where to begin, and what to see.
+/// The query parameters of an event stream.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct EventParams {
     /// Only this group.
     group: Option<String>,
-    /// The id of the last event that was seen; `Last-Event-ID` does the same and wins. Only where everything is told.
+    /// The id of the last received event. `Last-Event-ID` has the same effect and takes precedence.
+    /// Only for streams without a window.
     since: Option<String>,
-    /// As in the list of locks; so are `verdict` to `limit`. Any of them asks for a window: some locks of that list, and how
-    /// many there are.
+    /// As in the list of locks, like `verdict` to `limit`. Any of these parameters requests a
+    /// window: a part of that list, with counts.
     q: Option<String>,
     /// Only this verdict.
     verdict: Option<String>,
-    /// Only with this flag.
+    /// Only locks with this flag.
     flag: Option<String>,
-    /// `true`: only locks that a person should look at.
+    /// `true`: only locks that need attention.
     attention: Option<String>,
-    /// Only this layout.
+    /// Only this format.
     format: Option<String>,
-    /// Only locks that are this sure.
+    /// Only locks with this confidence.
     confidence: Option<String>,
     /// Only this owner.
     owner: Option<String>,
-    /// What the list is sorted by.
+    /// The sort key.
     sort: Option<String>,
-    /// Which end comes first.
+    /// The sort order.
     order: Option<String>,
-    /// As in the list of locks: the window is one onto bundles then, `limit` and `from` count bundles, and `event: window` brings
-    /// those that it shows.
-    by: Option<String>,
-    /// How many locks the window has: 1 to 1000, default 100.
+    /// As in the list of locks. The window then shows buckets: `limit` and `offset` count buckets,
+    /// and `event: window` carries them.
+    group_by: Option<String>,
+    /// The number of locks in the window: 1 to 1000, default 100.
     limit: Option<String>,
-    /// How many locks of the list come before the window, by default none. A list that is shorter shows its end.
-    from: Option<String>,
-    /// Further locks that are followed wherever they stand in the list: `<group>/<key>`, both percent-encoded, with commas
-    /// between them; a hundred at most.
-    also: Option<String>,
+    /// The number of locks of the list before the window, by default 0. If the list is shorter, the
+    /// window shows its end.
+    offset: Option<String>,
+    /// More locks to follow, wherever they are in the list: `<group>/<key>`, both percent-encoded,
+    /// separated by commas; at most 100.
+    pinned: Option<String>,
 }
 
 impl EventParams {
-    /// The part of the board that is asked for; nothing where that is all of it.
-    fn part(self) -> Result<Option<(View, Vec<LockId>)>, ApiError> {
-        let also = self.also.as_deref().map(locks_in).transpose()?;
-        let from = self.from.as_deref().map(|from| {
-            let number = from.parse::<u32>().ok();
-            let number = number.and_then(|from| usize::try_from(from).ok());
-            number
-                .ok_or_else(|| bad("`from` must be a whole number from 0 to 4294967295".to_owned()))
+    /// The requested window and pinned locks. `None` if all locks are requested.
+    fn into_window(self) -> Result<Option<(WindowQuery, Vec<LockId>)>, ApiError> {
+        let pinned = self.pinned.as_deref().map(parse_pinned).transpose()?;
+        let offset = self.offset.as_deref().map(|offset| {
+            let number = offset.parse::<u32>().ok();
+            let number = number.and_then(|offset| usize::try_from(offset).ok());
+            number.ok_or_else(|| {
+                bad_request(RequestError::NotANumber {
+                    parameter: "offset".to_owned(),
+                    min: 0,
+                    max: u32::MAX.into(),
+                })
+            })
         });
-        let from = from.transpose()?;
+        let offset = offset.transpose()?;
         let list = ListParams {
             group: self.group,
             q: self.q,
@@ -89,28 +98,28 @@ impl EventParams {
             owner: self.owner,
             sort: self.sort,
             order: self.order,
-            by: self.by,
+            group_by: self.group_by,
             limit: self.limit,
             cursor: None,
             r#as: None,
         };
-        if list.is_everything() && also.is_none() && from.is_none() {
+        if list.is_unfiltered() && pinned.is_none() && offset.is_none() {
             return Ok(None);
         }
-        let query = list.read()?;
-        let view = View {
+        let query = list.into_query()?;
+        let view = WindowQuery {
             filter: query.filter,
             sort: query.sort,
             order: query.order,
-            by: query.by,
-            from: from.unwrap_or(0),
+            group_by: query.group_by,
+            offset: offset.unwrap_or(0),
             limit: query.limit,
         };
-        Ok(Some((view, also.unwrap_or_default())))
+        Ok(Some((view, pinned.unwrap_or_default())))
     }
 }
 
-fn locks_in(text: &str) -> Result<Vec<LockId>, ApiError> {
+fn parse_pinned(text: &str) -> Result<Vec<LockId>, ApiError> {
     let decoded = |text: &str| LockKey::decode(text);
     let lock = |text: &str| {
         let (group, key) = text.split_once('/')?;
@@ -120,69 +129,67 @@ fn locks_in(text: &str) -> Result<Vec<LockId>, ApiError> {
     };
     let locks: Option<Vec<LockId>> = text.split(',').map(lock).collect();
     locks
-        .filter(|locks| locks.len() <= MOST_FOLLOWED)
-        .ok_or_else(|| {
-            bad(format!(
-                "`also` must be at most {MOST_FOLLOWED} times `<group>/<key>`, percent-encoded, with commas between them"
-            ))
-        })
+        .filter(|locks| locks.len() <= MAX_PINNED)
+        .ok_or_else(|| bad_request(RequestError::InvalidPinned { max: MAX_PINNED }))
 }
 
-/// One event of the stream, field by field.
+/// An event of the stream.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "it only describes")]
+#[expect(dead_code, reason = "only used for the OpenAPI document")]
 pub struct ServerSentEvent {
     /// `snapshot`, `change`, `window` or `ping`.
     event: String,
-    /// `<epoch>-<seq>`; a ping has none.
+    /// `<epoch>-<seq>`; pings have no id.
     id: Option<String>,
-    /// JSON: a snapshot, a change, the news of a window, or for a ping the server's time and build.
+    /// JSON: a snapshot, a change, a window update, or, for a ping, the server's time and build.
     data: String,
 }
 
-/// A snapshot (`event: snapshot`), then changes (`event: change`), ids `<epoch>-<seq>`; `event: ping` carries the server's time and build.
-/// `Last-Event-ID` resumes; whoever missed too much gets a snapshot again.
+/// Streams a snapshot (`event: snapshot`) followed by changes (`event: change`), with ids
+/// `<epoch>-<seq>`. `event: ping` carries the server's time and build. `Last-Event-ID` resumes a
+/// stream; if too many events were missed, a new snapshot is sent.
 ///
-/// Whoever asks for a window gets the snapshot of it, then at most every 200 ms the changes of the locks in it, one for each
-/// lock however often it changed, and `event: window`: the counts, and the locks that left it. A window that is opened again
-/// begins with its snapshot, followed by the locks that were lost since.
-#[utoipa::path(get, path = "/api/v1/events", tag = "watch", params(EventParams), responses(Refusals,
-    (status = 200, description = "Server-sent events; `data` is a Snapshot, a Change or a WindowNews", content_type = "text/event-stream", body = ServerSentEvent),
-    (status = 400, description = "`bad-request`: an unknown query value", body = Problem, content_type = "application/problem+json"),
+/// A window stream starts with a snapshot of the window. Then, at most every 200 ms, it sends the
+/// changes of locks in the window (one per lock, however often it changed) and `event: window` with
+/// counts and the locks that left it. A resumed window starts with its snapshot, followed by the
+/// locks that were lost in the meantime.
+#[utoipa::path(get, path = "/api/v1/events", operation_id = "stream_events", tag = "observation", params(EventParams), responses(CommonErrors,
+    (status = 200, description = "Server-sent events; `data` is a Snapshot, a Change or a WindowUpdate", content_type = "text/event-stream", body = ServerSentEvent),
+    (status = 400, description = "`bad-request`: a parameter has an invalid value", body = Problem, content_type = "application/problem+json"),
     (status = 404, description = "`unknown-group`", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn events(
     State(state): State<AppState>,
-    actor: Actor,
-    client: Client,
+    principal: Principal,
+    client: ClientKey,
     headers: HeaderMap,
-    Params(params): Params<EventParams>,
+    QueryParams(params): QueryParams<EventParams>,
 ) -> Result<Response, ApiError> {
-    let permit = state.limits.watch(client)?;
-    let last_seen = headers
+    let permit = state.limits.acquire_stream_permit(client)?;
+    let last_event_id = headers
         .get("last-event-id")
         .and_then(|value| value.to_str().ok())
         .map(str::to_owned)
         .or_else(|| params.since.clone());
     let request = SubscribeRequest {
         group: params.group.clone(),
-        last_seen,
-        part: params.part()?,
+        last_event_id,
+        window: params.into_window()?,
         rank: permit.rank(),
-        build: assets::build(),
+        build: assets::build_id(),
     };
-    let subscription = state.operations.subscribe(&actor, request).await?;
-    let subscriber = Subscriber {
+    let subscription = state.operations.subscribe(&principal, request).await?;
+    let subscriber = EventSubscriber {
         subscription,
-        authorized: Instant::now(),
-        actor,
+        authorized_at: Instant::now(),
+        principal,
         state,
         _permit: permit,
     };
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),
         (header::CACHE_CONTROL, "no-store, no-transform"),
-        // Tells nginx not to hold events back.
+        // Disables response buffering in nginx.
         (HeaderName::from_static("x-accel-buffering"), "no"),
     ];
     let events = unfold(subscriber, |mut subscriber| async move {
@@ -192,24 +199,24 @@ pub async fn events(
     Ok((headers, Body::from_stream(events)).into_response())
 }
 
-/// Somebody who has subscribed.
-struct Subscriber {
+/// An open event stream.
+struct EventSubscriber {
     subscription: Subscription,
-    actor: Actor,
-    /// When it was last certain that they may watch.
-    authorized: Instant,
+    principal: Principal,
+    /// When the authorization was last checked.
+    authorized_at: Instant,
     state: AppState,
-    // Given back when the subscriber is gone, however that happens.
+    // Released when the stream is dropped.
     _permit: Permit,
 }
 
-impl Subscriber {
-    /// The next events; nothing when the server stops, or when whoever watches may do so no longer.
+impl EventSubscriber {
+    /// The next events. `None` when the server stops or the principal is no longer authorized.
     async fn next(&mut self) -> Option<Bytes> {
-        // Asked however much there is to tell: a ping comes as often, where there is nothing.
-        if self.authorized.elapsed() >= AUTHORIZATION_INTERVAL {
-            self.authorized = Instant::now();
-            if !self.state.access.still_admits(&self.actor).await {
+        // Also reached without changes, because pings are sent at a shorter interval.
+        if self.authorized_at.elapsed() >= AUTHORIZATION_INTERVAL {
+            self.authorized_at = Instant::now();
+            if !self.state.access.revalidate(&self.principal).await {
                 return None;
             }
         }

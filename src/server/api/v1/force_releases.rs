@@ -1,94 +1,101 @@
-//! `POST /api/v1/force-releases`: many locks released by force in one go, or a look at what would come of it.
+//! `POST /api/v1/force-releases`: force-releases many locks, or checks what would be released.
 
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::refusals::{ActRefusals, Refusals};
-use crate::domain::{Fingerprint, LockId, NodeAct, NodeAnswer, Timestamp};
-use crate::server::access::Actor;
-use crate::server::api::extract::Body;
+use super::error_responses::{CommonErrors, MutationErrors};
+use crate::domain::{Fingerprint, LockId, NodeObservation, NodeResult, Timestamp};
+use crate::server::access::Principal;
+use crate::server::api::extract::JsonBody;
 use crate::server::api::problem::{ApiError, Problem};
-use crate::server::operations::{ForceReleases, ForcedItem};
+use crate::server::operations::{ForceItemResult, ForceReleases};
 use crate::server::state::AppState;
 
-/// What forced releases came to.
+/// The result of a bulk force-release.
 #[derive(Serialize, ToSchema)]
-pub struct ForcedBody {
-    /// Whether nothing was done.
+pub struct ForceReleasesResponse {
+    /// Whether this was a dry run.
     dry_run: bool,
-    /// How many were released, or would be.
+    /// The number of locks that were or would be released.
     released: u32,
-    /// What became of each, in the order that was asked for.
-    items: Vec<ForcedOne>,
+    /// The result for each item, in the order of the request.
+    items: Vec<ForceReleaseItem>,
 }
 
-/// What became of one.
+/// The result for one item.
 #[derive(Serialize, ToSchema)]
-pub struct ForcedOne {
-    /// Which lock.
+pub struct ForceReleaseItem {
+    /// The lock.
     #[serde(flatten)]
     id: LockId,
-    /// For which owner.
+    /// The expected owner.
     fingerprint: Fingerprint,
-    /// `released`; `releasable`, where nothing was to be done; or the `code` of the problem: `partly-released` where too few nodes
-    /// are reached, also where nothing was to be done.
+    /// `released`; `releasable` in a dry run; or the `code` of the problem. `partly-released` means
+    /// that too few nodes were reached, or are reachable in a dry run.
     outcome: &'static str,
-    /// What happened on each node; where there is a problem, it has them.
+    /// The result on each node. If there is a problem, it contains them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    nodes: Option<Vec<NodeAct>>,
-    /// When.
+    nodes: Option<Vec<NodeResult>>,
+    /// The time of the release.
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<Timestamp>,
-    /// What each node showed right afterwards; empty where none shows the lock.
+    /// What each node showed immediately after the release; empty if no node shows the lock.
     #[serde(skip_serializing_if = "Option::is_none")]
-    seen_after: Option<Vec<NodeAnswer>>,
-    /// Why it was not released: what a single `force-release` would have answered.
+    observed_after: Option<Vec<NodeObservation>>,
+    /// Why the lock was not released: the error response of a single `force-release`.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<Problem>,
 }
 
-/// Releases many locks by force, each exactly as if it were asked for alone: its owner compared on every node, refused where it
-/// changed, logged. 200 says that all were dealt with, and each item what became of it.
+/// Force-releases many locks. Each is handled like a single `force-release`: the owner is compared
+/// on every node, the release is rejected if it changed, and the result is recorded in the audit
+/// log. 200 means that all items were processed; see the result of each.
 ///
-/// Whoever hangs up stops it: releases that were begun come to their end, and no other is begun.
-#[utoipa::path(post, path = "/api/v1/force-releases", tag = "act", request_body = ForceReleases, responses(Refusals, ActRefusals,
-    (status = 200, description = "What became of each lock, in the order of the request", body = ForcedBody),
-    (status = 422, description = "`impossible`: `items` is empty, too long, or names an owner's lock twice, a `fingerprint` is not 16 hex digits, or the reason is blank. Nothing was touched", body = Problem, content_type = "application/problem+json"),
+/// If the client disconnects, releases in progress are completed, and no further ones are started.
+#[utoipa::path(post, path = "/api/v1/force-releases", operation_id = "force_release_locks", tag = "operations", request_body = ForceReleases, responses(CommonErrors, MutationErrors,
+    (status = 200, description = "The result for each lock, in the order of the request", body = ForceReleasesResponse),
+    (status = 422, description = "`impossible`: `items` is empty, too long, or contains a lock of an owner twice; a `fingerprint` is not 16 hex digits; or the reason is blank. Nothing was changed", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn force_releases(
     State(state): State<AppState>,
-    actor: Actor,
-    Body(body): Body<ForceReleases>,
-) -> Result<Json<ForcedBody>, ApiError> {
+    principal: Principal,
+    JsonBody(body): JsonBody<ForceReleases>,
+) -> Result<Json<ForceReleasesResponse>, ApiError> {
     let dry_run = body.dry_run;
-    let forced = state.operations.force_releases(&actor, body).await?;
-    let released = forced.iter().filter(|item| item.end.is_ok()).count();
-    Ok(Json(ForcedBody {
+    let forced = state
+        .operations
+        .bulk_force_release(&principal, body)
+        .await?;
+    let released = forced.iter().filter(|item| item.result.is_ok()).count();
+    Ok(Json(ForceReleasesResponse {
         dry_run,
         released: u32::try_from(released).unwrap_or(u32::MAX),
         items: forced
             .into_iter()
-            .map(|item| ForcedOne::of(item, dry_run))
+            .map(|item| ForceReleaseItem::from_item(item, dry_run))
             .collect(),
     }))
 }
 
-impl ForcedOne {
-    fn of(item: ForcedItem, dry_run: bool) -> Self {
-        let ForcedItem {
+impl ForceReleaseItem {
+    fn from_item(item: ForceItemResult, dry_run: bool) -> Self {
+        let ForceItemResult {
             id,
             fingerprint,
-            end,
+            result: end,
         } = item;
         match end {
             Ok(released) => {
-                let (outcome, seen_after) = if dry_run {
+                let (outcome, observed_after) = if dry_run {
                     ("releasable", None)
                 } else {
-                    let seen_after = released.seen_after.as_ref().map(|lock| lock.nodes.clone());
-                    (released.outcome(), Some(seen_after.unwrap_or_default()))
+                    let observed_after = released
+                        .observed_after
+                        .as_ref()
+                        .map(|lock| lock.nodes.clone());
+                    (released.outcome(), Some(observed_after.unwrap_or_default()))
                 };
                 Self {
                     id,
@@ -96,18 +103,18 @@ impl ForcedOne {
                     outcome,
                     nodes: Some(released.nodes),
                     at: Some(released.at),
-                    seen_after,
+                    observed_after,
                     problem: None,
                 }
             }
-            Err(fault) => Self {
+            Err(error) => Self {
                 id,
                 fingerprint,
-                outcome: fault.code(),
+                outcome: error.code(),
                 nodes: None,
                 at: None,
-                seen_after: None,
-                problem: Some(ApiError::Fault(fault).problem()),
+                observed_after: None,
+                problem: Some(ApiError::Operation(error).problem()),
             },
         }
     }

@@ -1,29 +1,29 @@
-//! `GET /api/v1/groups`: the groups, their nodes, how complete the picture is.
+//! `GET /api/v1/groups`: groups, nodes and scan coverage.
 
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::refusals::Refusals;
+use super::error_responses::CommonErrors;
 use crate::domain::{GroupView, Timestamp};
-use crate::server::access::Actor;
+use crate::server::access::Principal;
 use crate::server::state::AppState;
 
-/// The groups of the configuration.
+/// The configured groups.
 #[derive(Serialize, ToSchema)]
-pub struct Groups {
-    /// Each with its nodes and the coverage of its last scan.
+pub struct GroupsResponse {
+    /// The groups, with their nodes and the coverage of the last scan.
     groups: Vec<GroupView>,
-    /// The server's clock when this was made.
+    /// The server time of the response.
     observed_at: Timestamp,
 }
 
-/// The groups, the health of their nodes, and how much of the keyspace was seen.
-#[utoipa::path(get, path = "/api/v1/groups", tag = "watch", responses(Refusals, (status = 200, description = "The groups and their nodes", body = Groups)))]
-pub async fn groups(State(state): State<AppState>, actor: Actor) -> Json<Groups> {
-    Json(Groups {
-        groups: state.operations.groups(&actor),
+/// Returns the groups, the health of their nodes, and the scan coverage.
+#[utoipa::path(get, path = "/api/v1/groups", operation_id = "list_groups", tag = "observation", responses(CommonErrors, (status = 200, description = "The groups and their nodes", body = GroupsResponse)))]
+pub async fn groups(State(state): State<AppState>, principal: Principal) -> Json<GroupsResponse> {
+    Json(GroupsResponse {
+        groups: state.operations.groups(&principal),
         observed_at: state.operations.index().now(),
     })
 }

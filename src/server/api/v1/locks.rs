@@ -1,4 +1,4 @@
-//! `GET /api/v1/locks` and `GET …/locks/{key}`: what is observed.
+//! `GET /api/v1/locks` and `GET …/locks/{key}`: observed locks.
 
 use std::str::FromStr;
 
@@ -8,63 +8,69 @@ use serde::Deserialize;
 use strum::VariantArray;
 use utoipa::IntoParams;
 
-use super::refusals::Refusals;
-use crate::domain::{Filter, History, Search, Sight, Sort};
-use crate::server::access::Actor;
-use crate::server::api::extract::{LockParams, LockPath, Params, bad};
+use super::error_responses::CommonErrors;
+use crate::domain::operation_error::RequestError;
+use crate::domain::{Filter, History, SearchQuery, Sort, VisibleGroups};
+use crate::server::access::Principal;
+use crate::server::api::extract::{LockParams, LockPath, QueryParams, bad_request};
 use crate::server::api::problem::{ApiError, Problem};
-use crate::server::limits::Client;
-use crate::server::operations::{Inspected, ListQuery, Listing};
+use crate::server::limits::ClientKey;
+use crate::server::operations::{ListQuery, Listing, LockWithHistory};
 use crate::server::state::AppState;
 
-/// How many locks a page has unless asked otherwise, and at most.
-const LIMIT: usize = 100;
-const LARGEST_LIMIT: usize = 1_000;
+/// The default and maximum page size.
+const DEFAULT_LIMIT: usize = 100;
+const MAX_LIMIT: usize = 1_000;
 
-/// How a list is narrowed, ordered and cut.
+/// The query parameters of a list of locks.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ListParams {
     /// Only this group.
     pub(super) group: Option<String>,
-    /// A search: words that a name, owner label or fingerprint contains, and terms such as `group:orders`, `verdict:held,split`,
-    /// `flag:at-risk`, `format:redisson`, `owner:web-3`, `key:lock:invoice:*`, `prefix:lock:invoice:`, `host:web-3`, `node:c`,
-    /// `held>10m`, `lease<5s`, `lease:none`, `is:attention`, `confidence:possible`. All of them must hold; `-` before one turns it round; `"…"` is taken as it is; a word
-    /// with `*` or `?` is a pattern of the whole name. At most 1024 bytes and 32 terms. The other parameters narrow the list further.
+    /// A search: words contained in the name, owner label or fingerprint, and terms such as
+    /// `group:orders`, `verdict:held,split`, `flag:at-risk`, `format:redisson`, `owner:web-3`,
+    /// `key:lock:invoice:*`, `prefix:lock:invoice:`, `host:web-3`, `node:c`, `held>10m`,
+    /// `lease<5s`, `lease:none`, `is:attention`, `confidence:possible`. All terms must match. `-`
+    /// negates a term, `"…"` quotes it, and a word with `*` or `?` is a pattern for the whole name.
+    /// At most 1024 bytes and 32 terms. Combined with the other parameters.
     pub(super) q: Option<String>,
     /// Only this verdict: `held`, `partial`, `split`, `unknown`.
     pub(super) verdict: Option<String>,
-    /// Only with this flag: `no-expiry`, `at-risk`, `overdue`, `endless`, `contended`, `split`, `fragment`, `restart-hazard`.
+    /// Only locks with this flag: `no-expiry`, `at-risk`, `overdue`, `endless`, `contended`,
+    /// `split`, `fragment`, `restart-hazard`.
     pub(super) flag: Option<String>,
-    /// `true`: only locks that a person should look at.
+    /// `true`: only locks that need attention.
     pub(super) attention: Option<String>,
-    /// Only this layout, by its slug.
+    /// Only this format.
     pub(super) format: Option<String>,
-    /// Only locks that are this `sure`, `likely` or `possible`; by default all that are more than possible.
+    /// Only locks with this confidence: `sure`, `likely` or `possible`. By default `sure` and
+    /// `likely`.
     pub(super) confidence: Option<String>,
-    /// Only this owner: part of the label, or the beginning of the fingerprint.
+    /// Only this owner: a part of the label, or a prefix of the fingerprint.
     pub(super) owner: Option<String>,
     /// `attention` (default), `key`, `lease`, `held`, `owner`, `contention`, `renewals`.
     pub(super) sort: Option<String>,
-    /// `asc` or `desc`; by default what needs a person, was held, contended or renewed most comes first, and the rest ascends.
+    /// `asc` or `desc`. The default is descending for `attention`, `held`, `contention` and
+    /// `renewals`, and ascending for the others.
     pub(super) order: Option<String>,
-    /// Tells `bundles` of locks in place of locks, each with its counts: by `prefix` (what names begin with, up to the part that
-    /// varies), by `owner` (the host that labels name), or by `group`. Each stands where its first lock would; `limit` counts
-    /// bundles, and there are no further pages.
-    pub(super) by: Option<String>,
-    /// 1 to 1000, default 100.
+    /// Returns `buckets` instead of locks, each with its counts. `prefix` groups by the part of the
+    /// name before its variable part, `owner` by the host in the label, `group` by the group.
+    /// Buckets are ordered by their first lock. `limit` counts buckets, and there is only one page.
+    pub(super) group_by: Option<String>,
+    /// The maximum number of locks: 1 to 1000, default 100.
     pub(super) limit: Option<String>,
-    /// `next_cursor` of the page before.
+    /// `next_cursor` of the previous page.
     pub(super) cursor: Option<String>,
-    /// (For an export) `json`, one list, or `csv`, a sheet.
+    /// (Export only) `json` or `csv`.
     pub(super) r#as: Option<String>,
 }
 
 impl ListParams {
-    /// Whether nothing narrows, orders or cuts the list but the group.
-    pub(super) fn is_everything(&self) -> bool {
-        let asked = [
+    /// Whether no parameter except the group is set.
+    pub(super) fn is_unfiltered(&self) -> bool {
+        let params = [
             &self.q,
             &self.verdict,
             &self.flag,
@@ -74,125 +80,142 @@ impl ListParams {
             &self.owner,
             &self.sort,
             &self.order,
-            &self.by,
+            &self.group_by,
             &self.limit,
             &self.cursor,
         ];
-        asked.iter().all(|asked| asked.is_none())
+        params.iter().all(|params| params.is_none())
     }
 
-    /// What is asked for, if all of it can be understood.
-    pub(super) fn read(self) -> Result<ListQuery, ApiError> {
+    /// Validates the parameters.
+    pub(super) fn into_query(self) -> Result<ListQuery, ApiError> {
         let limit = match self.limit {
             Some(text) => {
                 let limit = text
                     .parse()
                     .ok()
-                    .filter(|limit| (1..=LARGEST_LIMIT).contains(limit));
-                limit.ok_or_else(|| {
-                    bad(format!(
-                        "`limit` must be a whole number from 1 to {LARGEST_LIMIT}"
-                    ))
-                })?
+                    .filter(|limit| (1..=MAX_LIMIT).contains(limit));
+                limit.ok_or_else(|| invalid_limit(MAX_LIMIT))?
             }
-            None => LIMIT,
+            None => DEFAULT_LIMIT,
         };
-        let sort: Sort = one_of("sort", self.sort)?.unwrap_or_default();
-        let order = one_of("order", self.order)?.unwrap_or(sort.usual_order());
+        let sort: Sort = parse_enum("sort", self.sort)?.unwrap_or_default();
+        let order = parse_enum("order", self.order)?.unwrap_or(sort.default_order());
         Ok(ListQuery {
             filter: Filter {
-                sight: Sight::Everything,
+                visible_groups: VisibleGroups::All,
                 group: self.group,
-                search: searched(self.q.as_deref())?,
-                verdict: one_of("verdict", self.verdict)?,
-                flag: one_of("flag", self.flag)?,
-                attention: is_true("attention", self.attention.as_deref())?,
-                format: one_of("format", self.format)?,
-                confidence: one_of("confidence", self.confidence)?,
+                search: parse_search(self.q.as_deref())?,
+                verdict: parse_enum("verdict", self.verdict)?,
+                flag: parse_enum("flag", self.flag)?,
+                attention: parse_bool("attention", self.attention.as_deref())?,
+                format: parse_enum("format", self.format)?,
+                confidence: parse_enum("confidence", self.confidence)?,
                 owner: self.owner.filter(|owner| !owner.is_empty()),
             },
             sort,
             order,
-            by: one_of("by", self.by)?,
+            group_by: parse_enum("by", self.group_by)?,
             limit,
             cursor: self.cursor,
         })
     }
 }
 
-/// The search that is asked for; none where there is none.
-fn searched(q: Option<&str>) -> Result<Search, ApiError> {
+/// Parses the search expression. An absent one matches everything.
+fn parse_search(q: Option<&str>) -> Result<SearchQuery, ApiError> {
     q.unwrap_or_default()
         .parse()
-        .map_err(|error| bad(format!("`q` cannot be understood: {error}")))
+        .map_err(|error| bad_request(RequestError::InvalidSearch { error }))
 }
 
-/// A word of the query, read as what it stands for.
-pub(super) fn one_of<T>(name: &str, text: Option<String>) -> Result<Option<T>, ApiError>
+/// Parses an enum value of the query.
+pub(super) fn parse_enum<T>(name: &str, text: Option<String>) -> Result<Option<T>, ApiError>
 where
     T: FromStr + VariantArray + Copy + Into<&'static str>,
 {
-    let words = || {
+    let variants = || {
         T::VARIANTS
             .iter()
-            .map(|&one| one.into())
-            .collect::<Vec<_>>()
+            .map(|&variant| variant.into())
+            .collect::<Vec<&str>>()
     };
-    let wrong = |_| bad(format!("`{name}` must be one of {}", words().join(", ")));
-    text.map(|text| text.parse().map_err(wrong)).transpose()
+    let invalid = |_| unknown_choice(name, &variants());
+    text.map(|text| text.parse().map_err(invalid)).transpose()
 }
 
-fn is_true(name: &str, text: Option<&str>) -> Result<bool, ApiError> {
-    let wrong = |_| bad(format!("`{name}` must be one of true, false"));
-    text.map_or(Ok(false), |text| text.parse().map_err(wrong))
+fn parse_bool(name: &str, text: Option<&str>) -> Result<bool, ApiError> {
+    let invalid = |_| unknown_choice(name, &["true", "false"]);
+    text.map_or(Ok(false), |text| text.parse().map_err(invalid))
 }
 
-/// The locks that are observed: the last known ones where nodes cannot be asked.
-#[utoipa::path(get, path = "/api/v1/locks", tag = "watch", params(ListParams), responses(Refusals,
-    (status = 200, description = "Locks, and how many there are", body = Listing),
-    (status = 400, description = "A value that is not one of its words", body = Problem, content_type = "application/problem+json"),
+/// The error for a parameter that is not one of the accepted values.
+pub(super) fn unknown_choice(parameter: &str, choices: &[&str]) -> ApiError {
+    bad_request(RequestError::UnknownChoice {
+        parameter: parameter.to_owned(),
+        choices: choices.iter().map(|&choice| choice.to_owned()).collect(),
+    })
+}
+
+/// The error for a `limit` that is not a number from 1 to `max`.
+pub(super) fn invalid_limit(max: usize) -> ApiError {
+    bad_request(RequestError::NotANumber {
+        parameter: "limit".to_owned(),
+        min: 1,
+        max: u64::try_from(max).unwrap_or(u64::MAX),
+    })
+}
+
+/// Returns the observed locks. Locks on unreachable nodes are included with their last known state.
+#[utoipa::path(get, path = "/api/v1/locks", operation_id = "list_locks", tag = "observation", params(ListParams), responses(CommonErrors,
+    (status = 200, description = "The locks, and their total number", body = Listing),
+    (status = 400, description = "A parameter has an invalid value", body = Problem, content_type = "application/problem+json"),
     (status = 404, description = "`unknown-group`", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn locks(
     State(state): State<AppState>,
-    actor: Actor,
-    client: Client,
-    Params(params): Params<ListParams>,
+    principal: Principal,
+    client: ClientKey,
+    QueryParams(params): QueryParams<ListParams>,
 ) -> Result<Json<Listing>, ApiError> {
-    let query = params.read()?;
-    let _while_it_is_looked_through = state.limits.query(client)?;
-    Ok(Json(state.operations.list(&actor, &query).await?))
+    let query = params.into_query()?;
+    let _permit = state.limits.acquire_query_permit(client)?;
+    Ok(Json(state.operations.list(&principal, &query).await?))
 }
 
-/// One lock, asked for on the nodes right now, and who held it before.
-#[utoipa::path(get, path = "/api/v1/groups/{group}/locks/{key}", tag = "watch", params(LockParams), responses(Refusals,
-    (status = 200, description = "The lock as its nodes showed it just now", body = Inspected),
+/// Returns one lock, read from the nodes now, with its history.
+#[utoipa::path(get, path = "/api/v1/groups/{group}/locks/{key}", operation_id = "get_lock", tag = "observation", params(LockParams), responses(CommonErrors,
+    (status = 200, description = "The current state of the lock", body = LockWithHistory),
     (status = 400, description = "`bad-request`: the path has a broken `%` sequence", body = Problem, content_type = "application/problem+json"),
-    (status = 404, description = "`not-observed`: every node that matters was asked and none shows it; or `unknown-group`", body = Problem, content_type = "application/problem+json"),
+    (status = 404, description = "`not-observed`: all relevant nodes replied and none has the lock; or `unknown-group`", body = Problem, content_type = "application/problem+json"),
     (status = 422, description = "`impossible`: the key is longer than 16384 bytes", body = Problem, content_type = "application/problem+json"),
-    (status = 503, description = "`unreachable`: too few nodes can be asked; or `storage-unavailable` (the database of `[storage]` cannot be reached)", body = Problem, content_type = "application/problem+json"),
+    (status = 503, description = "`unreachable`: too few nodes are reachable; or `storage-unavailable` (the database of `[storage]` cannot be reached)", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn lock(
     State(state): State<AppState>,
-    actor: Actor,
+    principal: Principal,
     LockPath(id): LockPath,
-) -> Result<Json<Inspected>, ApiError> {
+) -> Result<Json<LockWithHistory>, ApiError> {
     Ok(Json(
-        state.operations.inspect_with_history(&actor, &id).await?,
+        state
+            .operations
+            .inspect_with_history(&principal, &id)
+            .await?,
     ))
 }
 
-/// Who held a lock, as far as this console saw it: also of one that is gone. Nothing is asked of the nodes.
-#[utoipa::path(get, path = "/api/v1/groups/{group}/locks/{key}/history", tag = "watch", params(LockParams), responses(Refusals,
-    (status = 200, description = "What was seen of the lock, the latest first", body = History),
+/// Returns the history of a lock as observed by this console, also after it was released. The nodes
+/// are not queried.
+#[utoipa::path(get, path = "/api/v1/groups/{group}/locks/{key}/history", operation_id = "get_lock_history", tag = "observation", params(LockParams), responses(CommonErrors,
+    (status = 200, description = "The observed holds, latest first", body = History),
     (status = 400, description = "`bad-request`: the path has a broken `%` sequence", body = Problem, content_type = "application/problem+json"),
     (status = 404, description = "`unknown-group`", body = Problem, content_type = "application/problem+json"),
     (status = 422, description = "`impossible`: the key is longer than 16384 bytes", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn history(
     State(state): State<AppState>,
-    actor: Actor,
+    principal: Principal,
     LockPath(id): LockPath,
 ) -> Result<Json<History>, ApiError> {
-    Ok(Json(state.operations.history(&actor, &id)?))
+    Ok(Json(state.operations.history(&principal, &id)?))
 }

@@ -1,4 +1,4 @@
-//! `GET /api/v1/locks/export`: every lock of a list as one file.
+//! `GET /api/v1/locks/export`: all locks of a list as a file.
 
 use std::sync::Arc;
 
@@ -8,49 +8,51 @@ use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
 use futures::{StreamExt as _, stream};
 
-use super::lock_sheet;
-use super::locks::ListParams;
-use super::refusals::Refusals;
+use super::error_responses::CommonErrors;
+use super::lock_csv;
+use super::locks::{ListParams, unknown_choice};
 use crate::domain::Lock;
-use crate::server::access::Actor;
-use crate::server::api::extract::{Params, bad};
+use crate::server::access::Principal;
+use crate::server::api::extract::QueryParams;
 use crate::server::api::problem::{ApiError, Problem};
-use crate::server::limits::Client;
+use crate::server::limits::ClientKey;
 use crate::server::operations::ListQuery;
 use crate::server::state::AppState;
 
-/// So many locks are written at once: a client that reads slowly keeps the others as they are on the board.
-const AT_ONCE: usize = 500;
+/// The number of locks per chunk of the stream. Slow clients keep the remaining locks in memory as
+/// shared pointers, not as text.
+const LOCKS_PER_CHUNK: usize = 500;
 
-/// Every lock of a list, as it is at this moment: `as=json`, one list (default), or `as=csv`, a sheet. `limit`, `cursor` and
-/// `by` mean nothing here. In a sheet, what a program could take for a formula begins with an apostrophe.
-#[utoipa::path(get, path = "/api/v1/locks/export", operation_id = "export_locks", tag = "watch", params(ListParams), responses(Refusals,
-    (status = 200, description = "The locks; a connection that breaks before the end means that some are missing",
+/// Returns all locks of a list at this time, as JSON array (`as=json`, default) or CSV (`as=csv`).
+/// `limit`, `cursor` and `group_by` are ignored. In CSV, a cell that a spreadsheet could interpret
+/// as a formula starts with an apostrophe.
+#[utoipa::path(get, path = "/api/v1/locks/export", operation_id = "export_locks", tag = "observation", params(ListParams), responses(CommonErrors,
+    (status = 200, description = "The locks. The file is incomplete if the connection is closed early",
         content((Vec<Lock> = "application/json"), (String = "text/csv"))),
-    (status = 400, description = "A value that is not one of its words", body = Problem, content_type = "application/problem+json"),
+    (status = 400, description = "A parameter has an invalid value", body = Problem, content_type = "application/problem+json"),
     (status = 404, description = "`unknown-group`", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn export(
     State(state): State<AppState>,
-    actor: Actor,
-    client: Client,
-    Params(params): Params<ListParams>,
+    principal: Principal,
+    client: ClientKey,
+    QueryParams(params): QueryParams<ListParams>,
 ) -> Result<Response, ApiError> {
-    let is_sheet = match params.r#as.as_deref() {
+    let is_csv = match params.r#as.as_deref() {
         None | Some("json") => false,
         Some("csv") => true,
-        Some(_) => return Err(bad("`as` must be one of json, csv".to_owned())),
+        Some(_) => return Err(unknown_choice("as", &["json", "csv"])),
     };
     let query = ListQuery {
-        by: None,
+        group_by: None,
         limit: usize::MAX,
         cursor: None,
-        ..params.read()?
+        ..params.into_query()?
     };
-    let _while_it_is_looked_through = state.limits.query(client)?;
-    let listing = state.operations.list(&actor, &query).await?;
+    let _permit = state.limits.acquire_query_permit(client)?;
+    let listing = state.operations.list(&principal, &query).await?;
     let now = listing.observed_at;
-    let (kind, disposition) = match is_sheet {
+    let (kind, disposition) = match is_csv {
         true => (
             "text/csv; charset=utf-8",
             "attachment; filename=\"locks.csv\"",
@@ -64,33 +66,38 @@ pub async fn export(
             HeaderValue::from_static(disposition),
         ),
     ];
-    let text = match is_sheet {
-        true => Body::from_stream(whole(
-            lock_sheet::heading(),
+    let text = match is_csv {
+        true => Body::from_stream(stream_rows(
+            lock_csv::heading(),
             listing.locks,
             "",
-            move |lock, _| lock_sheet::row(lock, now),
+            move |lock, _| lock_csv::row(lock, now),
         )),
-        false => Body::from_stream(whole("[".to_owned(), listing.locks, "\n]\n", json)),
+        false => Body::from_stream(stream_rows(
+            "[".to_owned(),
+            listing.locks,
+            "\n]\n",
+            json_row,
+        )),
     };
     Ok((headers, text).into_response())
 }
 
-fn json(lock: &Lock, nth: usize) -> String {
+fn json_row(lock: &Lock, nth: usize) -> String {
     let joint = if nth == 0 { "\n" } else { ",\n" };
-    let lock = serde_json::to_string(lock).expect("a lock has no maps with odd keys");
+    let lock = serde_json::to_string(lock).expect("all map keys are strings");
     format!("{joint}{lock}")
 }
 
-/// What comes first, then the locks, some at once, then what comes last.
-fn whole(
+/// Streams a prefix, the locks in chunks, and a suffix.
+fn stream_rows(
     first: String,
     locks: Vec<Arc<Lock>>,
     last: &'static str,
     write: impl Fn(&Lock, usize) -> String,
 ) -> impl futures::Stream<Item = Result<String, std::convert::Infallible>> {
     let locks: Vec<(usize, Arc<Lock>)> = locks.into_iter().enumerate().collect();
-    let parts: Vec<Vec<_>> = locks.chunks(AT_ONCE).map(<[_]>::to_vec).collect();
+    let parts: Vec<Vec<_>> = locks.chunks(LOCKS_PER_CHUNK).map(<[_]>::to_vec).collect();
     let parts = stream::iter(parts).map(move |part| {
         let written = part.iter().map(|(nth, lock)| write(lock, *nth));
         written.collect::<String>()

@@ -1,17 +1,17 @@
-//! Version 1 of the API: one file per noun.
+//! Version 1 of the API, one module per resource.
 
-pub mod acts;
 pub mod audit;
+mod audit_csv;
+pub mod clear_restart_hazard;
+mod error_responses;
 pub mod events;
 pub mod findings;
 pub mod force_releases;
 pub mod groups;
-mod lock_sheet;
+mod lock_csv;
 pub mod locks;
 pub mod locks_export;
+pub mod operations;
 pub mod owners;
-mod refusals;
 pub mod samples;
-mod sheet;
-pub mod vouch;
 pub mod waits;

@@ -1,4 +1,4 @@
-//! `POST …/nodes/{node}/monitor-sample`: who tries in vain to take which lock, for a few seconds.
+//! `POST …/nodes/{node}/monitor-sample`: records failed acquires with `MONITOR` for a few seconds.
 
 use std::time::Duration;
 
@@ -7,48 +7,50 @@ use axum::extract::{Path, State};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::refusals::{ActRefusals, Refusals};
+use super::error_responses::{CommonErrors, MutationErrors};
 use crate::domain::MonitorSample;
-use crate::server::access::Actor;
-use crate::server::api::extract::Body;
+use crate::server::access::Principal;
+use crate::server::api::extract::JsonBody;
 use crate::server::api::problem::{ApiError, Problem};
 use crate::server::state::AppState;
 
-/// How long a sample takes.
+/// A request for a sample.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SampleBody {
-    /// In whole seconds, 1 to 10; 5 unless said otherwise.
+    /// The duration in seconds: 1 to 10, default 5.
     #[schema(minimum = 1, maximum = 10, example = 5)]
-    #[serde(default = "five")]
+    #[serde(default = "default_seconds")]
     seconds: u32,
 }
 
-fn five() -> u32 {
+fn default_seconds() -> u32 {
     5
 }
 
-/// Records for some seconds what everybody asks of one node (`MONITOR`), and counts who tried to take which lock.
+/// Records the commands of all clients of one node for some seconds (`MONITOR`), and counts the
+/// attempts to acquire each lock.
 ///
-/// It changes nothing, and is answered in read-only groups too. But while it runs the node works a quarter up to twice as much
-/// for each command, so a console takes one at a time, over a connection of its own, and ends it after 20 MB. What was sent is
-/// counted and not kept: no value and no token is in the answer. The node's user needs `+monitor`; not over TLS.
-#[utoipa::path(post, path = "/api/v1/groups/{group}/nodes/{node}/monitor-sample", tag = "watch",
+/// It changes nothing and is available in read-only groups too. While it runs, the node needs 25 to
+/// 100 % more CPU time per command. A console therefore takes one sample at a time, over a separate
+/// connection, and ends it after 20 MB. Commands are counted and discarded; the response contains
+/// no value and no token. The node's user needs `+monitor`. TLS is not supported.
+#[utoipa::path(post, path = "/api/v1/groups/{group}/nodes/{node}/monitor-sample", operation_id = "create_monitor_sample", tag = "observation",
     params(("group" = String, Path, description = "The group's name."), ("node" = String, Path, description = "The node's name in the configuration.")),
-    request_body(content = SampleBody), responses(Refusals, ActRefusals,
-    (status = 200, description = "What clients asked of the node meanwhile", body = MonitorSample),
+    request_body(content = SampleBody), responses(CommonErrors, MutationErrors,
+    (status = 200, description = "The commands that clients sent to the node", body = MonitorSample),
     (status = 404, description = "`unknown-group`", body = Problem, content_type = "application/problem+json"),
     (status = 422, description = "`impossible`: the group has no such node, or `seconds` is not from 1 to 10", body = Problem, content_type = "application/problem+json"),
-    (status = 503, description = "`unreachable`: the node cannot be reached. Nothing was touched where it is `audit-unavailable` (it cannot be written down) or `storage-unavailable` (the database of `[storage]` cannot be reached)", body = Problem, content_type = "application/problem+json"),
+    (status = 503, description = "`unreachable`: the node cannot be reached; `audit-unavailable` (the audit log is not writable) or `storage-unavailable` (the database of `[storage]` cannot be reached): nothing was done", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn monitor_sample(
     State(state): State<AppState>,
-    actor: Actor,
+    principal: Principal,
     Path((group, node)): Path<(String, String)>,
-    Body(body): Body<SampleBody>,
+    JsonBody(body): JsonBody<SampleBody>,
 ) -> Result<Json<MonitorSample>, ApiError> {
-    let how_long = Duration::from_secs(body.seconds.into());
+    let duration = Duration::from_secs(body.seconds.into());
     let operations = &state.operations;
-    let sample = operations.monitor_sample(&actor, &group, &node, how_long);
+    let sample = operations.monitor_sample(&principal, &group, &node, duration);
     Ok(Json(sample.await?))
 }

@@ -1,18 +1,18 @@
-//! `GET /api/v1/waits`: who waits for whom.
+//! `GET /api/v1/waits`: the wait-for graph.
 
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::refusals::Refusals;
-use crate::domain::Waits;
-use crate::server::access::Actor;
-use crate::server::api::extract::Params;
+use super::error_responses::CommonErrors;
+use crate::domain::WaitForGraph;
+use crate::server::access::Principal;
+use crate::server::api::extract::QueryParams;
 use crate::server::api::problem::{ApiError, Problem};
 use crate::server::state::AppState;
 
-/// Which waits.
+/// The query parameters.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -21,21 +21,22 @@ pub struct WaitsParams {
     group: Option<String>,
 }
 
-/// The locks that somebody is seen to wait for: circles first (`deadlock`), then those whose owner waits for nobody. Only
-/// Redisson's fair locks and this console tell who waits; of everybody else who tries, nothing is known.
-#[utoipa::path(get, path = "/api/v1/waits", tag = "watch", params(WaitsParams), responses(Refusals,
-    (status = 200, description = "Who waits for whom", body = Waits),
+/// Returns the locks with observed waiters: deadlock cycles first (`deadlock`), then locks whose
+/// owner does not wait itself. Waiters are known only for Redisson's fair locks and for acquires
+/// through this console.
+#[utoipa::path(get, path = "/api/v1/waits", operation_id = "list_waits", tag = "observation", params(WaitsParams), responses(CommonErrors,
+    (status = 200, description = "Locks, their owners and their waiters", body = WaitForGraph),
     (status = 400, description = "`bad-request`", body = Problem, content_type = "application/problem+json"),
     (status = 404, description = "`unknown-group`", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn waits(
     State(state): State<AppState>,
-    actor: Actor,
-    Params(params): Params<WaitsParams>,
-) -> Result<Json<Waits>, ApiError> {
+    principal: Principal,
+    QueryParams(params): QueryParams<WaitsParams>,
+) -> Result<Json<WaitForGraph>, ApiError> {
     let waits = state
         .operations
-        .waits(&actor, params.group.as_deref())
+        .waits(&principal, params.group.as_deref())
         .await?;
     Ok(Json(waits))
 }

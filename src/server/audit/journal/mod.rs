@@ -1,7 +1,9 @@
-//! What waits to be written, and the task that writes it: everything that waits in one transaction.
+//! The queue of entries to write, and the task that writes them: all queued entries in one
+//! transaction.
 //!
-//! The beginning of an operation waits for its entry; ends wait here until they can be written. How many wait is bounded: ends of what
-//! was begun by what is in progress, everything else by a number.
+//! An operation waits until its start is written. Ends stay in the queue until they can be written.
+//! The queue is bounded: ends by the number of operations in progress, all other entries by a fixed
+//! number.
 
 mod writer;
 
@@ -14,318 +16,363 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::{sleep, timeout};
 
-use super::chain::Head;
-use super::checking::Checking;
-use super::entry::{self, Entry, EntryKind};
-use super::instances::forget;
-use super::refusals::Refusals;
-use super::{Asked, End, line};
-use crate::domain::{Fault, Timestamp};
+use super::chain::ChainHead;
+use super::check_schedule::CheckSchedule;
+use super::entry::{self, EntryKind, NewEntry};
+use super::instances::delete_instance;
+use super::rejections::RejectionLimiter;
+use super::{AuditOutcome, AuditRequest, entry_body};
+use crate::domain::{OperationError, Timestamp};
 use crate::server::clock::Clock;
 use crate::server::storage::{Storage, StorageError};
-use writer::Writer;
+use writer::JournalWriter;
 
-/// How long the beginning of an operation may wait to be written.
+/// How long an operation waits for its start to be written.
 const BEGIN_TIMEOUT: Duration = Duration::from_secs(2);
-/// How many entries that nobody waits for may wait, beside the ends of what was begun.
-const MAX_LATE: usize = 10_000;
-/// How many bytes about refusals may wait: clients choose how many there are.
-const MAX_REFUSED_BYTES: usize = 256 * 1024;
-/// One in so many entries may be about refusals, so that they push out no operation that was done; and so many more.
-const REFUSED_SHARE: u64 = 8;
-const REFUSED_BESIDE: u64 = 10_000;
-/// How long whoever looks waits for what is being written.
-const CATCH_UP: Duration = Duration::from_millis(200);
+/// The maximum queue length for entries that no operation waits for, besides ends.
+const MAX_QUEUED: usize = 10_000;
+/// The maximum size of queued entries about rejections, whose number clients control.
+const MAX_QUEUED_REJECTION_BYTES: usize = 256 * 1024;
+/// At most one in this many entries may be a rejection, plus a fixed allowance, so that retention
+/// by size does not remove entries of real operations in favor of rejections.
+const ENTRIES_PER_REJECTION: u64 = 8;
+const REJECTION_ALLOWANCE: u64 = 10_000;
+/// How long a search waits for queued entries to be written.
+const CATCH_UP_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Every audit of this program: a command that ends waits for what it did to be written.
-static JOURNALS: Mutex<Vec<Weak<Journal>>> = Mutex::new(Vec::new());
+/// All journals of this process, so that a command can flush them before it exits.
+static OPEN_JOURNALS: Mutex<Vec<Weak<Journal>>> = Mutex::new(Vec::new());
 
-/// The audit of one program.
+/// The audit log of this process.
 pub struct Journal {
     pub storage: Storage,
     pub clock: Clock,
-    /// Owners' own operations are done where they cannot be written down.
-    pub is_lenient: bool,
-    /// What tells our operations from those of other programs.
+    /// `allow_unaudited`: operations are carried out although they cannot be recorded.
+    pub allow_unaudited: bool,
+    /// The random id of this process, which prefixes the ids of its operations.
     pub instance: String,
-    pub checking: Checking,
+    pub check_schedule: CheckSchedule,
     last_operation: AtomicU64,
-    queue: Mutex<Queue>,
-    refusals: Refusals,
-    head: Mutex<Option<Head>>,
-    rung: Notify,
-    /// How many entries were handed over, and how many of them were written.
+    queue: Mutex<EntryQueue>,
+    rejection_limiter: RejectionLimiter,
+    head: Mutex<Option<ChainHead>>,
+    wake: Notify,
+    /// The number of queued entries so far, and (`written`) the position of the last written one.
     pushed: AtomicU64,
     written: watch::Sender<u64>,
-    is_in_trouble: AtomicBool,
+    is_failing: AtomicBool,
     is_closed: AtomicBool,
 }
 
 #[derive(Default)]
-struct Queue {
-    waiting: VecDeque<Waiting>,
+struct EntryQueue {
+    entries: VecDeque<QueuedEntry>,
     is_writing: bool,
-    refused: u64,
+    rejections: u64,
     others: u64,
 }
 
-struct Waiting {
-    /// Which one it is of all that were handed over.
-    place: u64,
-    entry: Entry,
-    /// Who waits for it; without anybody, it is written whenever that is possible.
-    waits: Option<oneshot::Sender<Result<(), StorageError>>>,
-    is_refusal: bool,
-    is_synced: bool,
+struct QueuedEntry {
+    /// The position in the order of queuing.
+    position: u64,
+    entry: NewEntry,
+    /// Notified when the entry is written. Without it, the entry is written when possible.
+    on_written: Option<oneshot::Sender<Result<(), StorageError>>>,
+    is_rejection: bool,
+    requires_sync: bool,
 }
 
-impl Waiting {
-    fn end(id: &str, body: Vec<u8>, kind: EntryKind) -> Self {
+impl QueuedEntry {
+    fn new(id: &str, body: Vec<u8>, kind: EntryKind) -> Self {
         Self {
-            place: 0,
-            entry: Entry {
+            position: 0,
+            entry: NewEntry {
                 id: id.to_owned(),
                 body,
                 kind,
             },
-            waits: None,
-            is_refusal: false,
-            is_synced: false,
+            on_written: None,
+            is_rejection: false,
+            requires_sync: false,
         }
     }
 }
 
 impl Journal {
-    /// Starts the task that writes.
-    pub fn start(storage: Storage, clock: Clock, is_lenient: bool) -> Arc<Self> {
+    /// Starts the writer task.
+    pub fn start(storage: Storage, clock: Clock, allow_unaudited: bool) -> Arc<Self> {
         let journal = Arc::new(Self {
             storage,
             clock,
-            is_lenient,
+            allow_unaudited,
+            // 48 bits are enough to be unique among the processes that share a database.
             instance: format!("{:012x}", rand::random::<u64>() >> 16),
-            checking: Checking::default(),
+            check_schedule: CheckSchedule::default(),
             last_operation: AtomicU64::new(0),
             queue: Mutex::default(),
-            refusals: Refusals::default(),
+            rejection_limiter: RejectionLimiter::default(),
             head: Mutex::default(),
-            rung: Notify::new(),
+            wake: Notify::new(),
             pushed: AtomicU64::new(0),
             written: watch::Sender::new(0),
-            is_in_trouble: AtomicBool::new(false),
+            is_failing: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
         });
-        tokio::spawn(Writer::new(Arc::clone(&journal)).run());
-        let mut all = JOURNALS.lock();
+        tokio::spawn(JournalWriter::new(Arc::clone(&journal)).run());
+        let mut all = OPEN_JOURNALS.lock();
+        // Tests start many journals in one process.
         all.retain(|journal| journal.strong_count() > 0);
         all.push(Arc::downgrade(&journal));
         journal
     }
 
-    /// What the next operation is called.
+    /// The id of the next operation.
     pub fn next_id(&self) -> String {
         let n = self.last_operation.fetch_add(1, Ordering::Relaxed) + 1;
         format!("{}-{n}", self.instance)
     }
 
-    /// Where the chain stood when this program wrote or read it last; nothing before that.
-    pub fn head(&self) -> Option<Head> {
+    /// The head that this process last wrote or read.
+    pub fn head(&self) -> Option<ChainHead> {
         self.head.lock().clone()
     }
 
-    /// Reads where the chain stands.
-    pub async fn read_head(&self) -> Result<Head, StorageError> {
+    /// Reads the head from the database.
+    pub async fn read_head(&self) -> Result<ChainHead, StorageError> {
         let before = self.head();
         let mut db = self.storage.read().await?;
-        let head = entry::head(&mut db).await?;
-        let mut known = self.head.lock();
-        // What was written since then is newer than what was read.
-        if *known == before {
-            *known = Some(head.clone());
+        let head = entry::read_head(&mut db).await?;
+        let mut cached = self.head.lock();
+        // If the writer updated the head in the meantime, its value is newer.
+        if *cached == before {
+            *cached = Some(head.clone());
         }
         Ok(head)
     }
 
-    /// Writes that an operation begins. Where that fails, it may be there all the same; then its end is written too, once that is
-    /// possible.
+    /// Writes the start of an operation. If this fails with a timeout, the start may have been
+    /// written nevertheless; an end is then queued too.
     pub async fn begin(
         &self,
         id: &str,
-        asked: &Asked<'_>,
+        request: &AuditRequest<'_>,
         at: Timestamp,
-        is_synced: bool,
+        requires_sync: bool,
     ) -> Result<(), StorageError> {
-        if asked.is_done_unwritten() && self.is_in_trouble.load(Ordering::Relaxed) {
-            // An owner is not kept waiting for storage that is known to be away.
-            return Err(StorageError::Unavailable("it was a moment ago".to_owned()));
+        if request.is_allowed_unaudited() && self.is_failing.load(Ordering::Relaxed) {
+            // Extends and releases do not wait for a database that is known to be unavailable.
+            return Err(StorageError::Unavailable(
+                "the previous write failed".to_owned(),
+            ));
         }
-        let (tell, told) = oneshot::channel();
-        self.push(Waiting {
-            waits: Some(tell),
-            is_synced,
-            ..Waiting::end(id, line::begin(id, asked, at), EntryKind::Begin)
+        let (written_tx, written_rx) = oneshot::channel();
+        self.push(QueuedEntry {
+            on_written: Some(written_tx),
+            requires_sync,
+            ..QueuedEntry::new(id, entry_body::begin(id, request, at), EntryKind::Begin)
         });
-        let why = match timeout(BEGIN_TIMEOUT, told).await {
+        let error = match timeout(BEGIN_TIMEOUT, written_rx).await {
             Ok(Ok(Ok(()))) => return Ok(()),
-            Ok(Ok(Err(why))) => why,
-            Ok(Err(_)) => StorageError::Unavailable("the console stops".to_owned()),
-            Err(_) => StorageError::Unavailable("it does not answer in time".to_owned()),
+            Ok(Ok(Err(error))) => error,
+            // The writer task dropped the sender.
+            Ok(Err(_)) => StorageError::Unavailable("the console is shutting down".to_owned()),
+            Err(_) => StorageError::Unavailable(format!(
+                "not written within {} s (timeout)",
+                BEGIN_TIMEOUT.as_secs()
+            )),
         };
-        if matches!(why, StorageError::Unavailable(_)) && !asked.is_done_unwritten() {
-            let fault = Fault::AuditUnavailable {
-                detail: "the server's log says why".to_owned(),
-            };
-            self.push_late(
+        // The start may have been committed although the reply was lost. Without an end it would
+        // appear as an operation in progress.
+        if matches!(error, StorageError::Unavailable(_)) && !request.is_allowed_unaudited() {
+            let error = OperationError::AuditUnavailable;
+            self.push_bounded(
                 id,
-                line::end(id, asked, at, &End::fault(&fault), self.clock.now()),
+                entry_body::end(
+                    id,
+                    request,
+                    at,
+                    &AuditOutcome::from_error(&error),
+                    self.clock.now(),
+                ),
             );
         }
-        Err(why)
+        Err(error)
     }
 
-    /// Writes how an operation that was begun ended, as soon as that is possible.
-    pub fn end(&self, id: &str, asked: &Asked<'_>, began_at: Timestamp, end: &End) {
-        let body = line::end(id, asked, began_at, end, self.clock.now());
-        self.push(Waiting::end(id, body, EntryKind::End));
+    /// Queues the end of an operation whose start was written.
+    pub fn end(
+        &self,
+        id: &str,
+        request: &AuditRequest<'_>,
+        began_at: Timestamp,
+        outcome: &AuditOutcome,
+    ) {
+        let body = entry_body::end(id, request, began_at, outcome, self.clock.now());
+        self.push(QueuedEntry::new(id, body, EntryKind::End));
     }
 
-    /// Writes an operation that was not begun in the audit, unless too much of that waits already.
-    pub fn tell(&self, asked: &Asked<'_>, began_at: Timestamp, end: &End) {
+    /// Queues an operation whose start was not written, unless the queue is full.
+    pub fn record(&self, request: &AuditRequest<'_>, began_at: Timestamp, outcome: &AuditOutcome) {
         let id = self.next_id();
-        self.push_late(&id, line::end(&id, asked, began_at, end, self.clock.now()));
+        self.push_bounded(
+            &id,
+            entry_body::end(&id, request, began_at, outcome, self.clock.now()),
+        );
     }
 
-    /// Writes an end for an operation of a program that was killed, if it has none.
-    pub fn close(&self, id: &str, body: Vec<u8>) {
-        if self.len() < MAX_LATE {
-            self.push(Waiting::end(id, body, EntryKind::Orphan));
+    /// Queues an end for an operation of a killed process.
+    pub fn close_orphan(&self, id: &str, body: Vec<u8>) {
+        // A dropped entry is created again at the next pass over open operations.
+        if self.queue_len() < MAX_QUEUED {
+            self.push(QueuedEntry::new(id, body, EntryKind::Orphan));
         }
     }
 
-    fn push_late(&self, id: &str, body: Vec<u8>) {
-        if self.len() >= MAX_LATE {
+    fn push_bounded(&self, id: &str, body: Vec<u8>) {
+        if self.queue_len() >= MAX_QUEUED {
             tracing::error!(
-                "an audit entry is lost: {MAX_LATE} wait already for the storage to take them"
+                "an audit entry was dropped: {MAX_QUEUED} entries are waiting to be written already"
             );
             return;
         }
-        self.push(Waiting::end(id, body, EntryKind::End));
+        self.push(QueuedEntry::new(id, body, EntryKind::End));
     }
 
-    /// Writes that something was refused, or counts it.
-    pub fn refused(&self, asked: &Asked<'_>, fault: &Fault) {
+    /// Records a rejection, or counts it.
+    pub fn record_rejection(&self, request: &AuditRequest<'_>, error: &OperationError) {
         let now = self.clock.now();
-        if self.refusals.take_in(asked, fault.code(), now)
-            && !self.has_taken_refusal(asked, &End::fault(fault), now)
+        if self.rejection_limiter.try_admit(request, error.code(), now)
+            && !self.try_push_rejection(request, &AuditOutcome::from_error(error), now)
         {
-            self.refusals.count(asked, fault.code(), now);
+            self.rejection_limiter.count(request, error.code(), now);
         }
     }
 
-    /// Writes how many refusals there were that were only counted, of those minutes that are over or of all.
-    pub fn write_counted(&self, everything: bool) {
-        for counted in self.refusals.take(everything, self.clock.now()) {
-            if !self.has_taken_refusal(&counted.asked(), &counted.end(), counted.since) {
-                self.refusals.count_again(counted);
+    /// Records counted rejections: of windows that are over, or all.
+    pub fn flush_counted_rejections(&self, all: bool) {
+        for counted in self.rejection_limiter.take_due(all, self.clock.now()) {
+            if !self.try_push_rejection(&counted.to_request(), &counted.to_outcome(), counted.since)
+            {
+                self.rejection_limiter.merge(counted);
             }
         }
     }
 
-    fn has_taken_refusal(&self, asked: &Asked<'_>, end: &End, began_at: Timestamp) -> bool {
+    fn try_push_rejection(
+        &self,
+        request: &AuditRequest<'_>,
+        outcome: &AuditOutcome,
+        began_at: Timestamp,
+    ) -> bool {
         let id = self.next_id();
-        let body = line::refused(&id, asked, began_at, end, self.clock.now());
-        let has_room = self.queue().has_room_for_refusal(body.len());
+        let body = entry_body::rejected(&id, request, began_at, outcome, self.clock.now());
+        let has_room = self.queue().has_room_for_rejection(body.len());
         if has_room {
-            self.push(Waiting {
-                is_refusal: true,
-                ..Waiting::end(&id, body, EntryKind::End)
+            self.push(QueuedEntry {
+                is_rejection: true,
+                ..QueuedEntry::new(&id, body, EntryKind::End)
             });
         }
         has_room
     }
 
-    fn push(&self, mut waiting: Waiting) {
+    fn push(&self, mut queued: QueuedEntry) {
         let mut queue = self.queue();
-        waiting.place = self.pushed.fetch_add(1, Ordering::Relaxed) + 1;
-        match waiting.is_refusal {
-            true => queue.refused += 1,
+        queued.position = self.pushed.fetch_add(1, Ordering::Relaxed) + 1;
+        match queued.is_rejection {
+            true => queue.rejections += 1,
             false => queue.others += 1,
         }
-        queue.waiting.push_back(waiting);
+        queue.entries.push_back(queued);
+        // Wakes the writer after the lock is released, so that it does not block on it.
         drop(queue);
-        self.rung.notify_one();
+        self.wake.notify_one();
     }
 
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+    fn queue(&self) -> MutexGuard<'_, EntryQueue> {
         self.queue.lock()
     }
 
-    fn len(&self) -> usize {
-        self.queue().waiting.len()
+    fn queue_len(&self) -> usize {
+        self.queue().entries.len()
     }
 
-    /// Waits a moment until everything is written that was handed over before: whoever did something and looks finds it.
+    /// Waits until all entries queued so far are written, up to [`CATCH_UP_TIMEOUT`], so that a
+    /// search finds the user's own last operation.
     pub async fn catch_up(&self) {
-        let place = self.pushed.load(Ordering::Relaxed);
+        let position = self.pushed.load(Ordering::Relaxed);
         let mut written = self.written.subscribe();
-        drop(timeout(CATCH_UP, written.wait_for(|written| *written >= place)).await);
+        drop(
+            timeout(
+                CATCH_UP_TIMEOUT,
+                written.wait_for(|written| *written >= position),
+            )
+            .await,
+        );
     }
 
-    /// Waits a moment until everything is written.
-    pub async fn settle(&self) {
-        let is_settled = || {
+    /// Waits until the queue is empty, up to [`BEGIN_TIMEOUT`].
+    pub async fn flush(&self) {
+        let is_empty = || {
             let queue = self.queue();
-            queue.waiting.is_empty() && !queue.is_writing
+            queue.entries.is_empty() && !queue.is_writing
         };
-        let until = Instant::now() + BEGIN_TIMEOUT;
-        while !is_settled() && Instant::now() < until {
+        let deadline = Instant::now() + BEGIN_TIMEOUT;
+        while !is_empty() && Instant::now() < deadline {
             sleep(Duration::from_millis(2)).await;
         }
-        if !is_settled() {
-            tracing::error!("the ends of some operations could not be written to the audit");
+        if !is_empty() {
+            tracing::error!("some audit entries could not be written before shutdown");
         }
     }
 
-    /// Before a command ends: waits a moment until what it did is written, and is no more among those who live.
-    pub async fn settle_all() {
-        let all: Vec<Arc<Self>> = JOURNALS.lock().iter().filter_map(Weak::upgrade).collect();
+    /// Flushes all journals of the process and deregisters it, before a command exits.
+    pub async fn flush_all() {
+        let all: Vec<Arc<Self>> = OPEN_JOURNALS
+            .lock()
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect();
         for journal in all {
-            journal.settle().await;
-            if journal.pushed.load(Ordering::Relaxed) > 0 && journal.len() == 0 {
-                journal.leave().await;
+            journal.flush().await;
+            // A process with unwritten entries keeps its row, so that others close its operations.
+            if journal.pushed.load(Ordering::Relaxed) > 0 && journal.queue_len() == 0 {
+                journal.deregister().await;
             }
         }
     }
 
-    /// This program ends and has left nothing open. Where that cannot be written, others find out.
-    async fn leave(&self) {
-        let _found_out = forget(&self.storage, self.instance.clone()).await;
+    /// Deletes the heartbeat row of this process. If that fails, other processes detect its end by
+    /// timeout.
+    async fn deregister(&self) {
+        let _ignored = delete_instance(&self.storage, self.instance.clone()).await;
     }
 
-    /// Nothing more will come: the task writes what waits and ends.
-    pub fn close_down(&self) {
+    /// Closes the queue: the writer task writes the remaining entries and ends.
+    pub fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
-        self.rung.notify_one();
+        self.wake.notify_one();
     }
 
-    /// Says it in the log once, until it goes well again.
-    fn note(&self, written: &Result<(), StorageError>) {
+    /// Logs the first failure, and the first success after failures.
+    fn record_write_result(&self, written: &Result<(), StorageError>) {
         match written {
-            Ok(()) if self.is_in_trouble.swap(false, Ordering::Relaxed) => {
-                tracing::info!("the audit can be written again");
+            Ok(()) if self.is_failing.swap(false, Ordering::Relaxed) => {
+                tracing::info!("the audit log is writable again");
             }
-            Err(why) if !self.is_in_trouble.swap(true, Ordering::Relaxed) => {
-                tracing::error!("operations are refused, for the audit cannot be written: {why}");
+            Err(error) if !self.is_failing.swap(true, Ordering::Relaxed) => {
+                tracing::error!("audit log not writable; rejecting operations: {error}");
             }
             Ok(()) | Err(_) => {}
         }
     }
 }
 
-impl Queue {
-    fn has_room_for_refusal(&self, bytes: usize) -> bool {
-        let refused = self.waiting.iter().filter(|waiting| waiting.is_refusal);
-        let in_queue: usize = refused.map(|waiting| waiting.entry.body.len()).sum();
-        in_queue + bytes <= MAX_REFUSED_BYTES
-            && self.refused < REFUSED_BESIDE + self.others / REFUSED_SHARE
+impl EntryQueue {
+    fn has_room_for_rejection(&self, bytes: usize) -> bool {
+        let rejections = self.entries.iter().filter(|queued| queued.is_rejection);
+        let in_queue: usize = rejections.map(|queued| queued.entry.body.len()).sum();
+        in_queue + bytes <= MAX_QUEUED_REJECTION_BYTES
+            && self.rejections < REJECTION_ALLOWANCE + self.others / ENTRIES_PER_REJECTION
     }
 }

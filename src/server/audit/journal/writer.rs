@@ -1,4 +1,4 @@
-//! The task that writes what waits: everything that waits in one transaction, and tries again what could not be written.
+//! The writer task: writes all queued entries in one transaction, and retries after failures.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,181 +7,199 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::time::timeout;
 
-use super::{Journal, Waiting};
-use crate::server::audit::chain::Head;
-use crate::server::audit::entry::{self, Entry, EntryKind};
+use super::{Journal, QueuedEntry};
+use crate::server::audit::chain::ChainHead;
+use crate::server::audit::entry::{self, EntryKind, NewEntry};
 use crate::server::audit::instances;
 use crate::server::storage::{StorageError, statements};
 
-/// How many entries are written at once.
+/// The maximum number of entries per transaction.
 const MAX_BATCH: usize = 500;
-/// How soon what could not be written is tried again.
-const RETRY_PAUSE: Duration = Duration::from_millis(250);
+/// The delay before a retry.
+const RETRY_DELAY: Duration = Duration::from_millis(250);
 
-/// The task that writes.
-pub(super) struct Writer {
+/// The writer task.
+pub(super) struct JournalWriter {
     journal: Arc<Journal>,
-    /// Entries that may be there, though nobody said so, and where the chain stands if they are.
-    unsure: Option<(Head, Vec<Waiting>)>,
-    beat_at: Option<Instant>,
+    /// Entries of a transaction whose commit was not confirmed, with the head that it would have
+    /// produced.
+    unconfirmed: Option<(ChainHead, Vec<QueuedEntry>)>,
+    last_heartbeat_at: Option<Instant>,
 }
 
-impl Writer {
+impl JournalWriter {
     pub(super) fn new(journal: Arc<Journal>) -> Self {
         Self {
             journal,
-            unsure: None,
-            beat_at: None,
+            unconfirmed: None,
+            last_heartbeat_at: None,
         }
     }
 
     pub(super) async fn run(mut self) {
-        let mut pause = instances::BEAT;
+        let mut pause = instances::HEARTBEAT_INTERVAL;
         loop {
-            let _rung_or_not = timeout(pause, self.journal.rung.notified()).await;
+            // The timeout also triggers heartbeats and retries.
+            let _notified = timeout(pause, self.journal.wake.notified()).await;
+            // Read before writing: entries queued before `close` are then part of this pass.
             let is_closed = self.journal.is_closed.load(Ordering::Acquire);
             let written = self.write_all().await;
             self.journal.queue().is_writing = false;
-            self.journal.note(&written);
-            if is_closed && (written.is_err() || self.journal.len() == 0) {
-                if written.is_ok() && self.beat_at.is_some() {
-                    self.journal.leave().await;
+            self.journal.record_write_result(&written);
+            if is_closed && (written.is_err() || self.journal.queue_len() == 0) {
+                if written.is_ok() && self.last_heartbeat_at.is_some() {
+                    self.journal.deregister().await;
                 }
                 return;
             }
             pause = match written {
-                Ok(()) => instances::BEAT,
-                Err(_) => RETRY_PAUSE,
+                Ok(()) => instances::HEARTBEAT_INTERVAL,
+                Err(_) => RETRY_DELAY,
             };
         }
     }
 
     async fn write_all(&mut self) -> Result<(), StorageError> {
         loop {
-            self.look_up_what_is_unsure().await?;
-            let batch = self.take();
-            let is_due = |at: Instant| at.elapsed() >= instances::BEAT;
-            // Who has begun nothing need not be known to live.
-            let begins = batch
+            // First, because new entries must follow the unconfirmed ones in the chain.
+            self.resolve_unconfirmed().await?;
+            let batch = self.take_batch();
+            let is_due = |at: Instant| at.elapsed() >= instances::HEARTBEAT_INTERVAL;
+            // A process that has started no operation needs no heartbeat.
+            let starts_operation = batch
                 .iter()
-                .any(|waiting| waiting.entry.kind == EntryKind::Begin);
-            let has_beat = self.beat_at.map_or(begins, is_due);
-            if batch.is_empty() && !has_beat {
+                .any(|queued| queued.entry.kind == EntryKind::Begin);
+            let writes_heartbeat = self.last_heartbeat_at.map_or(starts_operation, is_due);
+            if batch.is_empty() && !writes_heartbeat {
                 return Ok(());
             }
-            self.write(batch, has_beat).await?;
+            self.write_batch(batch, writes_heartbeat).await?;
         }
     }
 
-    /// The next entries; those whose operation nobody waits for any more are not written.
-    fn take(&self) -> Vec<Waiting> {
+    /// Takes the next entries. Starts of operations that no longer wait are dropped.
+    fn take_batch(&self) -> Vec<QueuedEntry> {
         let mut queue = self.journal.queue();
         let mut batch = Vec::new();
         while batch.len() < MAX_BATCH
-            && let Some(waiting) = queue.waiting.pop_front()
+            && let Some(queued) = queue.entries.pop_front()
         {
-            if waiting
-                .waits
+            if queued
+                .on_written
                 .as_ref()
-                .is_none_or(|waits| !waits.is_closed())
+                .is_none_or(|on_written| !on_written.is_closed())
             {
-                batch.push(waiting);
+                batch.push(queued);
             }
         }
+        // Set under the queue lock, so that `flush` never sees an empty queue while entries are in
+        // flight.
         queue.is_writing = !batch.is_empty();
         batch
     }
 
-    async fn write(&mut self, batch: Vec<Waiting>, has_beat: bool) -> Result<(), StorageError> {
+    async fn write_batch(
+        &mut self,
+        batch: Vec<QueuedEntry>,
+        writes_heartbeat: bool,
+    ) -> Result<(), StorageError> {
         let journal = &self.journal;
-        let last = batch.last().map_or(0, |waiting| waiting.place);
-        let entries: Arc<[Entry]> = batch.iter().map(|waiting| waiting.entry.clone()).collect();
-        let is_synced = has_beat || batch.iter().any(|waiting| waiting.is_synced);
-        let (instance, tried) = (journal.instance.clone(), Arc::new(Mutex::new(None)));
-        let trying = Arc::clone(&tried);
+        let last = batch.last().map_or(0, |queued| queued.position);
+        let entries: Arc<[NewEntry]> = batch.iter().map(|queued| queued.entry.clone()).collect();
+        // Syncing with each heartbeat bounds the loss after a crash of the machine to its interval.
+        let requires_sync = writes_heartbeat || batch.iter().any(|queued| queued.requires_sync);
+        let (instance, new_head) = (journal.instance.clone(), Arc::new(Mutex::new(None)));
+        let new_head_cell = Arc::clone(&new_head);
         let run = statements(move |db: &mut sqlx::AnyConnection| {
-            let (entries, instance, trying) =
-                (Arc::clone(&entries), instance.clone(), Arc::clone(&trying));
+            let (entries, instance, new_head_cell) = (
+                Arc::clone(&entries),
+                instance.clone(),
+                Arc::clone(&new_head_cell),
+            );
             Box::pin(async move {
-                if has_beat {
-                    instances::beat(db, &instance).await?;
+                if writes_heartbeat {
+                    instances::write_heartbeat(db, &instance).await?;
                 }
                 let head = match entries.is_empty() {
-                    true => entry::head(db).await?,
+                    true => entry::read_head(db).await?,
                     false => entry::append(db, &entries).await?,
                 };
-                *trying.lock() = Some(head.clone());
-                Ok::<Head, sqlx::Error>(head)
+                *new_head_cell.lock() = Some(head.clone());
+                Ok::<ChainHead, sqlx::Error>(head)
             })
         });
-        let written = match is_synced {
+        let written = match requires_sync {
             true => journal.storage.write_synced(run).await,
             false => journal.storage.write(run).await,
         };
         match written {
             Ok(head) => {
                 *journal.head.lock() = Some(head);
-                journal.note(&Ok(()));
+                journal.record_write_result(&Ok(()));
                 journal
                     .written
                     .send_modify(|written| *written = last.max(*written));
-                if has_beat {
-                    self.beat_at = Some(Instant::now());
+                if writes_heartbeat {
+                    self.last_heartbeat_at = Some(Instant::now());
                 }
-                for waits in batch.into_iter().filter_map(|waiting| waiting.waits) {
-                    // Nobody who waits any longer has done anything.
-                    let _gone = waits.send(Ok(()));
+                for on_written in batch.into_iter().filter_map(|queued| queued.on_written) {
+                    // Fails if the operation has stopped waiting, for example after `BEGIN_TIMEOUT`.
+                    let _gone = on_written.send(Ok(()));
                 }
                 Ok(())
             }
-            Err(why) => {
-                let left = refuse(batch, &why);
-                match tried.lock().take() {
-                    Some(head) if matches!(why, StorageError::Unavailable(_)) => {
-                        self.unsure = Some((head, left));
+            Err(error) => {
+                let remaining = fail_waiters(batch, &error);
+                match new_head.lock().take() {
+                    // All statements ran, so only the reply to the commit may be missing.
+                    Some(head) if matches!(error, StorageError::Unavailable(_)) => {
+                        self.unconfirmed = Some((head, remaining));
                     }
-                    _ => self.give_back(left),
+                    _ => self.requeue(remaining),
                 }
-                Err(why)
+                Err(error)
             }
         }
     }
 
-    /// Whether entries whose commit was not confirmed are there.
-    async fn look_up_what_is_unsure(&mut self) -> Result<(), StorageError> {
-        let Some((head, _)) = &self.unsure else {
+    /// Checks whether an unconfirmed transaction was committed, and queues its entries again if
+    /// not.
+    async fn resolve_unconfirmed(&mut self) -> Result<(), StorageError> {
+        let Some((head, _)) = &self.unconfirmed else {
             return Ok(());
         };
-        let number = i64::try_from(head.number).unwrap_or(i64::MAX);
+        let seq = i64::try_from(head.seq).unwrap_or(i64::MAX);
         let mut db = self.journal.storage.read().await?;
-        let found = sqlx::query("SELECT line FROM audit_entry WHERE number = $1");
-        let found = found.bind(number).fetch_optional(&mut *db).await?;
+        let found = sqlx::query("SELECT line FROM audit_entry WHERE seq = $1");
+        let found = found.bind(seq).fetch_optional(&mut *db).await?;
         let line: Option<String> = found.map(|row| sqlx::Row::try_get(&row, 0)).transpose()?;
-        let is_there = line.is_some_and(|line| line.contains(head.digits()));
-        if let Some((_, left)) = self.unsure.take()
-            && !is_there
+        let is_committed = line.is_some_and(|line| line.contains(head.hash_hex()));
+        if let Some((_, remaining)) = self.unconfirmed.take()
+            && !is_committed
         {
-            self.give_back(left);
+            self.requeue(remaining);
         }
         Ok(())
     }
 
-    fn give_back(&self, left: Vec<Waiting>) {
+    fn requeue(&self, remaining: Vec<QueuedEntry>) {
         let mut queue = self.journal.queue();
-        for waiting in left.into_iter().rev() {
-            queue.waiting.push_front(waiting);
+        // Back to the front, in the original order.
+        for queued in remaining.into_iter().rev() {
+            queue.entries.push_front(queued);
         }
     }
 }
 
-/// Tells those who wait that it cannot be written; the others still must be.
-fn refuse(batch: Vec<Waiting>, why: &StorageError) -> Vec<Waiting> {
-    let mut left = Vec::new();
-    for mut waiting in batch {
-        match waiting.waits.take() {
-            Some(waits) => drop(waits.send(Err(why.clone()))),
-            None => left.push(waiting),
+/// Notifies waiting operations of the failure, and returns the other entries, which must be
+/// retried.
+fn fail_waiters(batch: Vec<QueuedEntry>, error: &StorageError) -> Vec<QueuedEntry> {
+    let mut remaining = Vec::new();
+    for mut queued in batch {
+        match queued.on_written.take() {
+            Some(on_written) => drop(on_written.send(Err(error.clone()))),
+            None => remaining.push(queued),
         }
     }
-    left
+    remaining
 }

@@ -1,8 +1,9 @@
-//! `lockkeeper run`: holds a lock for as long as a command runs, and ends the command when the lock is lost.
+//! `lockkeeper run`: holds a lock while a command runs, and terminates the command if the lock is
+//! lost.
 
-pub mod job;
-pub mod terminal;
-mod watch;
+pub mod process_group;
+mod supervisor;
+mod terminal;
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -12,56 +13,59 @@ use nix::sys::signal::Signal;
 use tokio::process::Command;
 use tokio::time::{Instant, sleep};
 
-use super::acquire::{format, obtain, until_signalled};
-use super::answer::{note, status};
-use super::direct::{Direct, failed};
-use super::options::{Straight, Which, millis, span};
-use super::signals::{Signals, status_of};
-use super::text::{short_name, visible};
-use super::{Failure, token, who};
-use crate::domain::{Fault, Format, LockId};
-use crate::server::operations::{AcquireRequest, Acquired, Kept};
-use watch::under_lock;
+use super::acquire::{acquire_with_wait, parse_format, until_signalled};
+use super::options::{CommonArgs, LockArgs, as_whole_millis, parse_duration};
+use super::output::{print_stderr, status};
+use super::signals::{Signals, exit_status};
+use super::standalone::{Standalone, lock_failure};
+use super::text::{escape_invisible, short_lock_name};
+use super::{Failure, identity, token};
+use crate::domain::{Format, LockId, OperationError};
+use crate::server::operations::{AcquireRequest, AcquiredLock, RenewalHandle};
+use supervisor::run_under_lock;
 
-/// How long to go on trying to release, and the pause between two tries.
-const LONGEST_RELEASE: Duration = Duration::from_secs(5);
-const BETWEEN_RELEASES: Duration = Duration::from_millis(100);
+/// The time limit for retrying the release, and the interval between attempts.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
+const RELEASE_RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What `run` is told.
+/// The arguments of `run`.
 #[derive(Args)]
-pub struct Run {
+pub struct RunArgs {
     #[command(flatten)]
-    which: Which,
-    /// The lease, renewed at a third of it: how long the lock outlives a machine that dies.
-    #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = span)]
+    lock: LockArgs,
+    /// The lease, renewed after each third of it. If this machine crashes, the lock expires after
+    /// this time.
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_duration)]
     ttl: Duration,
-    /// Wait this long for a lock that somebody else holds [default: one try].
-    #[arg(long, value_name = "SPAN", value_parser = span)]
+    /// How long to wait for a lock that another owner holds [default: no waiting].
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     wait: Option<Duration>,
-    /// Who wants it, readable for everybody who looks at the lock; by default user@host.pid.
+    /// A readable name of the owner, visible to everyone who can see the lock
+    /// (default: user, host and process id).
     #[arg(long, value_name = "TEXT")]
     label: Option<String>,
-    /// The layout to write, which decides whom the lock keeps out: plain, redisson, redisson-fair, legacy-timestamp.
-    #[arg(long, value_name = "FORMAT", default_value = "plain", value_parser = format)]
+    /// The lock format, which determines the clients that the lock excludes: plain, redisson,
+    /// redisson-fair, legacy-timestamp.
+    #[arg(long, value_name = "FORMAT", default_value = "plain", value_parser = parse_format)]
     format: Format,
-    /// How long the command may take to end after TERM, once the lock is lost, before it is killed.
-    #[arg(long, value_name = "SPAN", default_value = "10s", value_parser = span)]
+    /// The time between TERM and KILL after the lock is lost.
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration)]
     kill_after: Duration,
     /// The command and its arguments.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
     #[command(flatten)]
-    straight: Straight,
+    common: CommonArgs,
 }
 
-impl Run {
-    pub fn wants_json(&self) -> bool {
-        self.straight.json
+impl RunArgs {
+    pub fn prints_json(&self) -> bool {
+        self.common.json
     }
 }
 
-/// Runs the command under the lock; the exit status is the command's.
-pub async fn run(options: Run) -> Result<u8, Failure> {
+/// Runs the command under the lock. Returns the exit status of the command.
+pub async fn run(options: RunArgs) -> Result<u8, Failure> {
     let mut signals = Signals::listen(&[
         Signal::SIGINT,
         Signal::SIGTERM,
@@ -72,123 +76,127 @@ pub async fn run(options: Run) -> Result<u8, Failure> {
         Signal::SIGTSTP,
         Signal::SIGCHLD,
     ])?;
-    let id = options.which.id(&options.straight.nodes)?;
-    let label = || format!("{}.{}", who::am_i(), std::process::id());
+    let id = options.lock.lock_id(&options.common.source)?;
+    let label = || format!("{}.{}", identity::user_at_host(), std::process::id());
     let request = AcquireRequest {
-        ttl_ms: millis(options.ttl),
+        ttl_ms: as_whole_millis(options.ttl),
         wait_ms: 0,
         label: Some(options.label.unwrap_or_else(label)),
         format: options.format,
-        // Always a lock of its own: under a lock that is held already, it waits like everybody else.
+        // Always a new token, so that a nested `run` on the same lock waits like any other client.
         token: None,
         auto_renew: false,
     };
-    let direct = Direct::start(options.straight.nodes, Some(&id.group))?;
+    let standalone = Standalone::start(options.common.source, Some(&id.group))?;
     let wait = options.wait.unwrap_or_default();
-    let obtaining = obtain(&direct, &id, request, wait);
-    let acquired = match until_signalled(&mut signals, obtaining).await {
-        Ok(taken) => taken.map_err(failed(&id))?,
+    let acquiring = acquire_with_wait(&standalone, &id, request, wait);
+    let acquired = match until_signalled(&mut signals, acquiring).await {
+        Ok(result) => result.map_err(lock_failure(&id))?,
         Err(signal) => {
-            direct.settle().await;
-            return Ok(status_of(signal));
+            standalone.finish_background_work().await;
+            return Ok(exit_status(signal));
         }
     };
-    let ahead = options.kill_after.min(options.ttl / 3);
-    let kept = direct
-        .operations
-        .keep_here(&direct.actor, &id, &acquired, options.ttl, ahead);
-    let lock = Lock {
-        kept: kept.map_err(failed(&id))?,
+    let margin = options.kill_after.min(options.ttl / 3);
+    let renewal = standalone.operations.start_local_renewal(
+        &standalone.principal,
+        &id,
+        &acquired,
+        options.ttl,
+        margin,
+    );
+    let lock = HeldLock {
+        renewal: renewal.map_err(lock_failure(&id))?,
         id,
     };
-    let mut command = command(&options.command, &lock.id, &acquired);
-    let ended = under_lock(&mut command, &lock, &mut signals, options.kill_after).await;
-    if let Some(why) = give_back(&direct, &lock, &acquired.token, &mut signals).await
-        && !matches!(ended, Ok(status::LOST))
+    let mut command = build_command(&options.command, &lock.id, &acquired);
+    let result = run_under_lock(&mut command, &lock, &mut signals, options.kill_after).await;
+    if let Some(why) = release_lock(&standalone, &lock, &acquired.token, &mut signals).await
+        && !matches!(result, Ok(status::LOST))
     {
-        tell(&lock.id, &format!("not released: {why}"));
+        print_lock_message(&lock.id, &format!("not released: {why}"));
     }
-    ended
+    result
 }
 
 /// The lock that the command runs under.
-pub struct Lock {
+pub struct HeldLock {
     id: LockId,
-    kept: Kept,
+    renewal: RenewalHandle,
 }
 
-impl Lock {
-    /// Whether somebody who relies on it may go on. Nothing may have been renewed for a while: we are stopped with the
-    /// command.
-    fn may_go_on(&self) -> bool {
-        Instant::now() < self.kept.now().give_up_at()
+impl HeldLock {
+    /// Whether the command may continue after a stop (Ctrl-Z). While this process is stopped, the
+    /// lock is not renewed.
+    fn may_continue(&self) -> bool {
+        Instant::now() < self.renewal.state().give_up_at()
     }
 }
 
-/// Releases the lock, again where too few nodes answer: what is not released keeps everybody out until it expires. Says
-/// why it was not released.
-async fn give_back(
-    direct: &Direct,
-    lock: &Lock,
+/// Releases the lock, with retries if too few nodes reply, because an unreleased lock blocks other
+/// clients until it expires. Returns why it was not released.
+async fn release_lock(
+    standalone: &Standalone,
+    lock: &HeldLock,
     token: &str,
     signals: &mut Signals,
 ) -> Option<String> {
-    lock.kept.stop();
-    let until = (Instant::now() + LONGEST_RELEASE).min(lock.kept.now().valid_until());
+    lock.renewal.stop();
+    let deadline = (Instant::now() + RELEASE_TIMEOUT).min(lock.renewal.state().valid_until());
     let mut was_released = false;
     loop {
-        let (why, is_over) = match direct
+        let (why, is_final) = match standalone
             .operations
-            .release(&direct.actor, &lock.id, token)
+            .release(&standalone.principal, &lock.id, token)
             .await
         {
             Ok(_) => (None, true),
-            Err(fault @ Fault::PartlyReleased { .. }) => {
+            Err(error @ OperationError::PartlyReleased { .. }) => {
                 was_released = true;
-                (Some(format!("{fault}; it ends with its lease")), false)
+                (Some(format!("{error}; it expires with its lease")), false)
             }
-            Err(Fault::NotHeld { .. }) if was_released => (None, true),
-            Err(fault @ (Fault::NotHeld { .. } | Fault::NotOwner { .. })) => {
-                let why = format!("{fault}; the command may have run without it at the end");
+            Err(OperationError::NotHeld { .. }) if was_released => (None, true),
+            Err(error @ (OperationError::NotHeld { .. } | OperationError::NotOwner { .. })) => {
+                let why = format!("{error}; the command may have run without the lock at the end");
                 (Some(why), true)
             }
-            Err(fault) => (Some(format!("{fault}; it ends with its lease")), false),
+            Err(error) => (Some(format!("{error}; it expires with its lease")), false),
         };
-        if is_over || Instant::now() >= until {
+        if is_final || Instant::now() >= deadline {
             return why;
         }
         tokio::select! {
-            () = sleep(BETWEEN_RELEASES) => {}
-            // Somebody is impatient: what could be done at once is done.
+            () = sleep(RELEASE_RETRY_INTERVAL) => {}
+            // A termination signal ends the retries.
             Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP | Signal::SIGQUIT = signals.next() => return why,
         }
     }
 }
 
-fn command(words: &[OsString], id: &LockId, acquired: &Acquired) -> Command {
+fn build_command(words: &[OsString], id: &LockId, acquired: &AcquiredLock) -> Command {
     let (program, arguments) = words
         .split_first()
-        .expect("clap asks for one word at least");
+        .expect("clap requires at least one word");
     let mut command = Command::new(program);
     command
         .args(arguments)
-        .env(token::KEY_VARIABLE, token::key_variable(&id.key))
-        .env(token::VARIABLE, &acquired.token);
+        .env(token::KEY_VARIABLE, token::key_env_value(&id.key))
+        .env(token::TOKEN_VARIABLE, &acquired.token);
     match acquired.fencing_token {
         Some(fencing) => command.env(token::FENCING_VARIABLE, fencing.to_string()),
-        // Not that of a run around us.
+        // Removes the variable of an enclosing `lockkeeper run`.
         None => command.env_remove(token::FENCING_VARIABLE),
     };
     command.kill_on_drop(true);
     command
 }
 
-/// Says something about a lock to people, beside what the command says.
-fn tell(id: &LockId, what: &str) {
-    note(&format!(
+/// Prints a message about the lock to standard error.
+fn print_lock_message(id: &LockId, message: &str) {
+    print_stderr(&format!(
         "lockkeeper: {}/{}: {}\n",
         id.group,
-        short_name(&id.key),
-        visible(what)
+        short_lock_name(&id.key),
+        escape_invisible(message)
     ));
 }

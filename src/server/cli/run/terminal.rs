@@ -1,8 +1,10 @@
-//! Job control: the command gets the terminal when it wants it, and a stop stops all of us as a shell expects.
+//! Job control: gives the command the terminal when it needs it, and stops the command and this
+//! process together, as a shell expects.
 //!
-//! The command runs in a group of its own, and a terminal listens to one group at a time. A command that has the terminal
-//! all to itself gets it at once, so that Ctrl-C reaches it once and from the terminal; beside others in a pipeline it
-//! gets the terminal when it reads from it.
+//! The command runs in its own process group, and a terminal has one foreground group at a time. A
+//! command whose standard streams are all the terminal becomes the foreground group at once, so
+//! that it receives Ctrl-C exactly once and from the terminal. In a pipeline it becomes the
+//! foreground group when it reads from the terminal.
 
 use std::fs::File;
 use std::io::IsTerminal as _;
@@ -11,114 +13,114 @@ use nix::sys::signal::{SigSet, Signal, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::{Pid, getpgrp, getsid, tcgetpgrp, tcsetpgrp};
 
-use super::job::Job;
+use super::process_group::ProcessGroup;
 
-/// The terminal that this process belongs to.
+/// The controlling terminal of this process.
 pub struct Terminal {
     device: Option<File>,
-    ours: Pid,
-    /// The command had the terminal, or asked for it, when it was last taken back.
-    is_wanted: bool,
+    own_group: Pid,
+    /// Whether the command was, or requested to be, in the foreground when the terminal was last
+    /// taken back.
+    command_wants_foreground: bool,
 }
 
 impl Terminal {
-    /// Finds it; there is none under cron.
-    pub fn find() -> Self {
+    /// Opens the controlling terminal. Under cron there is none.
+    pub fn open() -> Self {
         Self {
             device: File::open("/dev/tty").ok(),
-            ours: getpgrp(),
-            is_wanted: false,
+            own_group: getpgrp(),
+            command_wants_foreground: false,
         }
     }
 
-    /// Gives the terminal to a command that has it all to itself.
-    pub fn give_at_start(&mut self, job: &Job) {
-        let is_alone = std::io::stdin().is_terminal()
+    /// Moves the command to the foreground if all standard streams are the terminal.
+    pub fn hand_over_at_start(&mut self, group: &ProcessGroup) {
+        let has_terminal_only = std::io::stdin().is_terminal()
             && std::io::stdout().is_terminal()
             && std::io::stderr().is_terminal();
-        if is_alone {
-            self.give(job);
+        if has_terminal_only {
+            self.hand_over(group);
         }
     }
 
-    /// Gives the terminal to the command, if it is ours to give.
-    fn give(&mut self, job: &Job) -> bool {
-        let is_ours = self.front() == Some(self.ours);
-        if is_ours {
-            self.set_front(job.group());
+    /// Moves the command to the foreground if this process is in the foreground. Returns whether it
+    /// was.
+    fn hand_over(&mut self, group: &ProcessGroup) -> bool {
+        let is_foreground = self.foreground_group() == Some(self.own_group);
+        if is_foreground {
+            self.set_foreground_group(group.id());
         }
-        is_ours
+        is_foreground
     }
 
-    /// Takes the terminal back from the command, if it has it.
-    pub fn take_back(&mut self, job: &Job) {
-        if self.front() == Some(job.group()) {
-            self.is_wanted = true;
-            self.set_front(self.ours);
+    /// Moves this process to the foreground if the command is there.
+    pub fn take_back(&mut self, group: &ProcessGroup) {
+        if self.foreground_group() == Some(group.id()) {
+            self.command_wants_foreground = true;
+            self.set_foreground_group(self.own_group);
         }
     }
 
-    /// The command was stopped: because it wants the terminal, which it gets; because of Ctrl-Z, which means all of us; or
-    /// by somebody who means the command alone.
-    pub fn stopped(&mut self, by: Signal, job: &Job, may_go_on: impl Fn() -> bool) {
-        match by {
+    /// Handles a stop of the command. If it needs the terminal, it gets it. On Ctrl-Z this process
+    /// stops too. A stop signal sent to the command alone is left as it is.
+    pub fn on_command_stopped(
+        &mut self,
+        signal: Signal,
+        group: &ProcessGroup,
+        may_continue: impl Fn() -> bool,
+    ) {
+        match signal {
             Signal::SIGTTIN | Signal::SIGTTOU => {
-                if self.give(job) {
-                    job.signal(Signal::SIGCONT);
+                if self.hand_over(group) {
+                    group.signal(Signal::SIGCONT);
                     return;
                 }
-                self.is_wanted = true;
-                self.suspend(job, may_go_on);
+                self.command_wants_foreground = true;
+                self.suspend(group, may_continue);
             }
-            Signal::SIGTSTP => self.suspend(job, may_go_on),
-            _ if self.front() == Some(job.group()) => self.suspend(job, may_go_on),
+            Signal::SIGTSTP => self.suspend(group, may_continue),
+            _ if self.foreground_group() == Some(group.id()) => self.suspend(group, may_continue),
             _ => {}
         }
     }
 
-    /// Stops the command and ourselves until somebody continues us. Nothing is renewed meanwhile, so the command goes on
-    /// only if it may.
-    pub fn suspend(&mut self, job: &Job, may_go_on: impl Fn() -> bool) {
-        self.take_back(job);
-        // Without a shell above us nobody would ever continue us; the kernel ignores Ctrl-Z in that case, too.
-        if getsid(None) != Ok(self.ours) {
-            job.signal(Signal::SIGSTOP);
-            let _stops_here = killpg(self.ours, Signal::SIGSTOP);
+    /// Stops the command and this process until it is continued. The lock is not renewed meanwhile,
+    /// so the command continues only if `may_continue`.
+    pub fn suspend(&mut self, group: &ProcessGroup, may_continue: impl Fn() -> bool) {
+        self.take_back(group);
+        // A session leader has no shell that could continue it; the kernel ignores Ctrl-Z in that
+        // case too.
+        if getsid(None) != Ok(self.own_group) {
+            group.signal(Signal::SIGSTOP);
+            let _stops_here = killpg(self.own_group, Signal::SIGSTOP);
         }
-        if !may_go_on() {
+        if !may_continue() {
             return;
         }
-        if std::mem::take(&mut self.is_wanted) {
-            self.give(job);
+        if std::mem::take(&mut self.command_wants_foreground) {
+            self.hand_over(group);
         }
-        job.signal(Signal::SIGCONT);
+        group.signal(Signal::SIGCONT);
     }
 
-    fn front(&self) -> Option<Pid> {
+    fn foreground_group(&self) -> Option<Pid> {
         tcgetpgrp(self.device.as_ref()?).ok()
     }
 
-    fn set_front(&self, group: Pid) {
+    fn set_foreground_group(&self, group: Pid) {
         let Some(device) = &self.device else { return };
-        // From the background this stops whoever does it, unless the signal is blocked.
+        // A background process that calls `tcsetpgrp` receives SIGTTOU, which would stop it.
         let mut mask = SigSet::empty();
         mask.add(Signal::SIGTTOU);
         let _blocked = mask.thread_block();
-        let _stays_otherwise = tcsetpgrp(device, group);
+        let _unchanged_on_error = tcsetpgrp(device, group);
         let _unblocked = mask.thread_unblock();
     }
 }
 
-/// Stops ourselves, who have no command yet, as Ctrl-Z does.
-pub fn suspend_waiting() {
-    let ours = getpgrp();
-    if getsid(None) != Ok(ours) {
-        let _stops_here = killpg(ours, Signal::SIGSTOP);
-    }
-}
-
-/// The signal that has just stopped a child, if one has. Does not take its end away from whoever waits for it.
-pub fn what_stopped(child: Pid) -> Option<Signal> {
+/// The signal that has just stopped a child, if any. The exit status of the child is not consumed.
+pub fn stop_signal(child: Pid) -> Option<Signal> {
     match waitid(Id::Pid(child), WaitPidFlag::WSTOPPED | WaitPidFlag::WNOHANG) {
         Ok(WaitStatus::Stopped(_, by)) => Some(by),
         Ok(_) | Err(_) => None,

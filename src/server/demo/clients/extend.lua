@@ -1,6 +1,5 @@
--- Sets the lease of a lock that is still ours.
--- KEYS: the lock. ARGV: token, lease in milliseconds.
--- Answers 1, or 0 when it is another's or gone.
+-- Sets the lease of a lock if it still has this token. KEYS: the lock. ARGV: token, lease in
+-- milliseconds. Returns 1, or 0 if the lock is gone or has another owner.
 if redis.call('get', KEYS[1]) ~= ARGV[1] then
     return 0
 end

@@ -1,15 +1,15 @@
-//! The made-up clients: one task each, with its own connections, alive for as long as the demo runs.
+//! The simulated clients: one task each, with its own connections, for as long as the demo runs.
 //!
-//! They behave like programs that have a bad day: most renew and release as they should, some crash, some leave things
-//! behind. None of them goes through the console's own locking.
+//! Most of them renew and release correctly; some crash or abandon locks. None of them uses the
+//! console's own locking.
 
+mod abandoned;
 mod broken;
-mod left_behind;
 mod nodes;
-mod passing;
 mod renewing;
 mod scheduled;
-mod together;
+mod shared_locks;
+mod short_lived;
 mod tokens;
 
 use std::time::Duration;
@@ -18,29 +18,29 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::DemoNode;
-use nodes::Nodes;
+use nodes::ClientNodes;
 
 /// The group of five nodes.
 pub const ORDERS: &str = "orders";
 /// The single node.
 pub const JOBS: &str = "jobs";
 
-/// How long a lock that a visitor released stays gone before its client comes back: long enough to see that it worked.
-const BACK_AFTER: Duration = Duration::from_secs(180);
+/// How long a client waits after a user released its lock: long enough to see the effect.
+const RESTART_DELAY: Duration = Duration::from_secs(180);
 
-/// Sets every client to work until `stop` is cancelled.
+/// Starts every client. They run until `stop` is cancelled.
 pub fn start(nodes: &[DemoNode], tasks: &TaskTracker, stop: &CancellationToken) {
-    let orders = || Nodes::of(nodes, ORDERS);
-    let jobs = || Nodes::of(nodes, JOBS);
-    let some = |names: &[&str]| Nodes::some_of(nodes, ORDERS, names);
-    let work = Work { tasks, stop };
+    let orders = || ClientNodes::of(nodes, ORDERS);
+    let jobs = || ClientNodes::of(nodes, JOBS);
+    let some = |names: &[&str]| ClientNodes::some_of(nodes, ORDERS, names);
+    let spawner = ClientSpawner { tasks, stop };
 
     for key in [
         "lock:ledger:close",
         "lock:pricing:feed",
         "lock:search:reindex",
     ] {
-        work.begin(renewing::keep(
+        spawner.spawn_client(renewing::hold_renewed(
             orders(),
             key,
             tokens::node_redlock,
@@ -48,7 +48,7 @@ pub fn start(nodes: &[DemoNode], tasks: &TaskTracker, stop: &CancellationToken) 
             secs(10),
         ));
     }
-    work.begin(renewing::keep(
+    spawner.spawn_client(renewing::hold_renewed(
         orders(),
         "lock:shipment:label-printer",
         tokens::redsync,
@@ -56,41 +56,51 @@ pub fn start(nodes: &[DemoNode], tasks: &TaskTracker, stop: &CancellationToken) 
         secs(3),
     ));
     for _ in 0..3 {
-        work.begin(passing::payouts(orders()));
+        spawner.spawn_client(short_lived::payouts(orders()));
     }
     for machine in ["BILLING-1", "BILLING-2", "BILLING-3", "BILLING-4"] {
-        work.begin(passing::contender(orders(), machine));
+        spawner.spawn_client(short_lived::contender(orders(), machine));
     }
-    work.begin(broken::fragment(some(&["b", "d"])));
-    work.begin(broken::half(some(&["a", "b"])));
-    work.begin(broken::half(some(&["c", "d"])));
+    spawner.spawn_client(broken::fragment(some(&["b", "d"])));
+    spawner.spawn_client(broken::split_owner(some(&["a", "b"])));
+    spawner.spawn_client(broken::split_owner(some(&["c", "d"])));
 
-    work.begin(renewing::watchdog(jobs(), "redisson:billing:run", 87, 1));
-    work.begin(renewing::watchdog(jobs(), "redisson:inventory:sync", 31, 2));
-    work.begin(scheduled::reminders(jobs()));
-    work.begin(scheduled::thumbnails(jobs()));
-    work.begin(together::readers(jobs()));
+    spawner.spawn_client(renewing::redisson_watchdog(
+        jobs(),
+        "redisson:billing:run",
+        87,
+        1,
+    ));
+    spawner.spawn_client(renewing::redisson_watchdog(
+        jobs(),
+        "redisson:inventory:sync",
+        31,
+        2,
+    ));
+    spawner.spawn_client(scheduled::reminders(jobs()));
+    spawner.spawn_client(scheduled::thumbnails(jobs()));
+    spawner.spawn_client(shared_locks::readers(jobs()));
     for thread in [12, 47, 63] {
-        work.begin(together::in_line(jobs(), thread));
+        spawner.spawn_client(shared_locks::fair_waiter(jobs(), thread));
     }
     for _ in 0..4 {
-        work.begin(together::permit(jobs()));
+        spawner.spawn_client(shared_locks::permit(jobs()));
     }
     for job in [4_181, 4_182] {
-        work.begin(renewing::worker(jobs(), job));
+        spawner.spawn_client(renewing::bullmq_worker(jobs(), job));
     }
-    work.begin(scheduled::export(jobs()));
-    work.begin(left_behind::nightly_report(jobs()));
-    work.begin(left_behind::import(jobs()));
+    spawner.spawn_client(scheduled::export(jobs()));
+    spawner.spawn_client(abandoned::nightly_report(jobs()));
+    spawner.spawn_client(abandoned::legacy_import(jobs()));
 }
 
-struct Work<'a> {
+struct ClientSpawner<'a> {
     tasks: &'a TaskTracker,
     stop: &'a CancellationToken,
 }
 
-impl Work<'_> {
-    fn begin(&self, client: impl Future<Output = ()> + Send + 'static) {
+impl ClientSpawner<'_> {
+    fn spawn_client(&self, client: impl Future<Output = ()> + Send + 'static) {
         self.tasks
             .spawn(self.stop.clone().run_until_cancelled_owned(client));
     }
@@ -100,7 +110,7 @@ fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// Sleeps for a random time between two numbers of milliseconds.
+/// Sleeps for a random number of milliseconds in the range.
 async fn pause(millis: std::ops::Range<u64>) {
     tokio::time::sleep(Duration::from_millis(rand::random_range(millis))).await;
 }

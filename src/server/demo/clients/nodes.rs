@@ -1,4 +1,5 @@
-//! A made-up client's own connections: one per node, each named `demo-client`, none of them the console's.
+//! The connections of a simulated client: one per node, named `demo-client` and separate from the
+//! console's.
 
 use std::time::Duration;
 
@@ -9,109 +10,116 @@ use redis::{AsyncConnectionConfig, Cmd, FromRedisValue};
 use crate::domain::quorum::majority;
 use crate::server::demo::DemoNode;
 
-/// How long one node may take: far below every lease here.
-const PATIENCE: Duration = Duration::from_millis(300);
+/// Reply timeout of one node, far below every lease in the demo.
+const REPLY_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// The nodes that a client works on.
-pub struct Nodes(Vec<Link>);
+/// The nodes that a client uses.
+pub struct ClientNodes(Vec<NodeConnection>);
 
-impl Nodes {
+impl ClientNodes {
     /// All nodes of a group.
     pub fn of(nodes: &[DemoNode], group: &str) -> Self {
         Self(
             nodes
                 .iter()
                 .filter(|node| node.group == group)
-                .map(Link::new)
+                .map(NodeConnection::new)
                 .collect(),
         )
     }
 
     /// Some nodes of a group.
     pub fn some_of(nodes: &[DemoNode], group: &str, names: &[&str]) -> Self {
-        let mine = nodes
+        let group_nodes = nodes
             .iter()
             .filter(|node| node.group == group && names.contains(&node.name));
-        Self(mine.map(Link::new).collect())
+        Self(group_nodes.map(NodeConnection::new).collect())
     }
 
-    /// Takes a lock on a quorum with `SET NX PX`. Where that fails, what was taken is given back.
-    pub async fn take(&mut self, key: &str, token: &[u8], lease: Duration) -> bool {
-        let taken = self.place(key, token, lease).await;
-        if 0 < taken && taken < majority(self.0.len()) {
+    /// Acquires a lock on a quorum with `SET NX PX`. Rolls back if the quorum is missed.
+    pub async fn acquire(&mut self, key: &str, token: &[u8], lease: Duration) -> bool {
+        let acquired = self.set_if_absent(key, token, lease).await;
+        if 0 < acquired && acquired < majority(self.0.len()) {
             self.release(key, token).await;
         }
-        taken >= majority(self.0.len())
+        acquired >= majority(self.0.len())
     }
 
-    /// Puts a lock on every node where it is free; says on how many.
-    pub async fn place(&mut self, key: &str, token: &[u8], lease: Duration) -> usize {
+    /// Sets the lock on every node where it is free. Returns the number of nodes.
+    pub async fn set_if_absent(&mut self, key: &str, token: &[u8], lease: Duration) -> usize {
         let mut set = redis::cmd("SET");
         set.arg(key)
             .arg(token)
             .arg("NX")
             .arg("PX")
             .arg(millis(lease));
-        self.on_how_many(&set, &redis::Value::Okay).await
+        self.count_replies(&set, &redis::Value::Okay).await
     }
 
-    /// Sets the lease on every node where the token is still there; says on how many.
+    /// Sets the lease on every node that still has the token. Returns the number of nodes.
     pub async fn extend(&mut self, key: &str, token: &[u8], lease: Duration) -> usize {
-        self.run(include_str!("extend.lua"), key, token, lease)
+        self.run_script(include_str!("extend.lua"), key, token, lease)
             .await
     }
 
-    /// Deletes the lock on every node where the token is still there.
+    /// Deletes the lock on every node that still has the token.
     pub async fn release(&mut self, key: &str, token: &[u8]) {
         let mut eval = redis::cmd("EVAL");
         eval.arg(include_str!("release.lua"))
             .arg(1)
             .arg(key)
             .arg(token);
-        self.each::<u64>(&eval).await;
+        self.query_each::<u64>(&eval).await;
     }
 
-    /// Runs a script about one lock that answers 1 where it did something; says on how many nodes.
-    pub async fn run(&mut self, script: &str, key: &str, owner: &[u8], lease: Duration) -> usize {
+    /// Runs a script on one lock that returns 1 on success. Returns the number of successful nodes.
+    pub async fn run_script(
+        &mut self,
+        script: &str,
+        key: &str,
+        owner: &[u8],
+        lease: Duration,
+    ) -> usize {
         let mut eval = redis::cmd("EVAL");
         eval.arg(script)
             .arg(1)
             .arg(key)
             .arg(owner)
             .arg(millis(lease));
-        self.on_how_many(&eval, &redis::Value::Int(1)).await
+        self.count_replies(&eval, &redis::Value::Int(1)).await
     }
 
-    /// Whether as many nodes as make a quorum is enough of them.
+    /// Whether this number of nodes is a quorum.
     pub fn is_quorum(&self, nodes: usize) -> bool {
         nodes >= majority(self.0.len())
     }
 
-    /// On how many nodes a key is.
-    pub async fn shown_on(&mut self, key: &str) -> usize {
+    /// The number of nodes that have the key.
+    pub async fn count_existing(&mut self, key: &str) -> usize {
         let mut exists = redis::cmd("EXISTS");
         exists.arg(key);
-        self.on_how_many(&exists, &redis::Value::Int(1)).await
+        self.count_replies(&exists, &redis::Value::Int(1)).await
     }
 
-    /// Runs several commands on every node, whatever comes of them.
-    pub async fn all(&mut self, commands: &redis::Pipeline) {
+    /// Runs several commands on every node and ignores the replies.
+    pub async fn run_pipeline(&mut self, commands: &redis::Pipeline) {
         for command in commands.cmd_iter() {
-            self.each::<redis::Value>(command).await;
+            self.query_each::<redis::Value>(command).await;
         }
     }
 
-    async fn on_how_many(&mut self, command: &Cmd, expected: &redis::Value) -> usize {
-        self.each::<redis::Value>(command)
+    async fn count_replies(&mut self, command: &Cmd, expected: &redis::Value) -> usize {
+        self.query_each::<redis::Value>(command)
             .await
             .iter()
-            .filter(|answer| answer.as_ref() == Some(expected))
+            .filter(|reply| reply.as_ref() == Some(expected))
             .count()
     }
 
-    /// Every node's answer, all asked at once; nothing from a node that does not answer or refuses.
-    pub async fn each<T: FromRedisValue>(&mut self, command: &Cmd) -> Vec<Option<T>> {
-        join_all(self.0.iter_mut().map(|link| link.ask(command))).await
+    /// Sends a command to all nodes concurrently. `None` for a node that does not reply or returns
+    /// an error.
+    pub async fn query_each<T: FromRedisValue>(&mut self, command: &Cmd) -> Vec<Option<T>> {
+        join_all(self.0.iter_mut().map(|node| node.query(command))).await
     }
 }
 
@@ -119,13 +127,13 @@ fn millis(lease: Duration) -> u64 {
     u64::try_from(lease.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The connection to one node: made when it is needed, and made again after it broke.
-struct Link {
+/// The connection to one node. Opened on first use and after an error.
+struct NodeConnection {
     address: (&'static str, u16),
     connection: Option<MultiplexedConnection>,
 }
 
-impl Link {
+impl NodeConnection {
     fn new(node: &DemoNode) -> Self {
         Self {
             address: ("127.0.0.1", node.port),
@@ -133,15 +141,16 @@ impl Link {
         }
     }
 
-    async fn ask<T: FromRedisValue>(&mut self, command: &Cmd) -> Option<T> {
-        let answer = match self.connection().await {
+    async fn query<T: FromRedisValue>(&mut self, command: &Cmd) -> Option<T> {
+        let reply = match self.connection().await {
             Ok(connection) => command.query_async(connection).await,
             Err(error) => Err(error),
         };
-        match answer {
-            Ok(answer) => Some(answer),
+        match reply {
+            Ok(reply) => Some(reply),
             Err(error) => {
-                // A refusal leaves the connection as it is; after anything else nobody knows what is still on its way.
+                // An error reply leaves the connection usable. After any other error, a late reply
+                // may still arrive on it.
                 if error.is_unrecoverable_error() || error.is_timeout() || error.is_io_error() {
                     self.connection = None;
                 }
@@ -161,8 +170,8 @@ impl Link {
 
 async fn connect(address: (&'static str, u16)) -> redis::RedisResult<MultiplexedConnection> {
     let limits = AsyncConnectionConfig::new()
-        .set_connection_timeout(Some(PATIENCE))
-        .set_response_timeout(Some(PATIENCE));
+        .set_connection_timeout(Some(REPLY_TIMEOUT))
+        .set_response_timeout(Some(REPLY_TIMEOUT));
     let mut connection = redis::Client::open(address)?
         .get_multiplexed_async_connection_with_config(&limits)
         .await?;

@@ -1,6 +1,6 @@
--- Sets the lease of a Redisson lock that is still ours, as the watchdog does.
--- KEYS: the lock. ARGV: field of the owner, lease in milliseconds.
--- Answers 1, or 0 when it is another's or gone.
+-- Sets the lease of a Redisson lock if it still has this owner, like the watchdog. KEYS: the lock.
+-- ARGV: field of the owner, lease in milliseconds. Returns 1, or 0 if the lock is gone or has
+-- another owner.
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
     return 0
 end

@@ -1,6 +1,5 @@
--- Deletes a lock that is still ours.
--- KEYS: the lock. ARGV: token.
--- Answers 1, or 0 when it is another's or gone.
+-- Deletes a lock if it still has this token. KEYS: the lock. ARGV: token. Returns 1, or 0 if the
+-- lock is gone or has another owner.
 if redis.call('get', KEYS[1]) ~= ARGV[1] then
     return 0
 end

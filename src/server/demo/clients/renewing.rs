@@ -1,84 +1,88 @@
-//! Healthy owners: they take a lock, renew it in time, and notice when it is no longer theirs.
+//! Healthy owners: they acquire a lock, renew it in time, and detect its loss.
 
 use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::{BACK_AFTER, Nodes, pause, secs, tokens};
+use super::{ClientNodes, RESTART_DELAY, pause, secs, tokens};
 
-/// Holds a string lock on a quorum of the nodes and extends it again and again, as Redlock clients do.
-pub async fn keep(
-    mut nodes: Nodes,
+/// Holds a string lock on a quorum of the nodes and extends it periodically, like a Redlock client.
+pub async fn hold_renewed(
+    mut nodes: ClientNodes,
     key: &'static str,
     token: fn() -> String,
     lease: Duration,
-    every: Duration,
+    interval: Duration,
 ) {
     loop {
         let token = token().into_bytes();
-        if !nodes.take(key, &token, lease).await {
+        if !nodes.acquire(key, &token, lease).await {
             pause(1_000..3_000).await;
             continue;
         }
         loop {
-            sleep(every).await;
+            sleep(interval).await;
             let extended = nodes.extend(key, &token, lease).await;
             if !nodes.is_quorum(extended) {
                 break;
             }
         }
-        // It is gone, or too few nodes are left: what remains is given back, as every Redlock does.
+        // The lock is gone or the quorum is lost. Redlock clients release what is left on the
+        // nodes.
         nodes.release(key, &token).await;
-        sleep(BACK_AFTER).await;
+        sleep(RESTART_DELAY).await;
     }
 }
 
-/// Holds a Redisson lock, taken `holds` times over by one thread; its watchdog renews 30 s every 10 s.
-pub async fn watchdog(mut nodes: Nodes, key: &'static str, thread: u32, holds: u32) {
+/// Holds a Redisson lock, acquired `holds` times by one thread. Its watchdog renews a lease of 30 s
+/// every 10 s.
+pub async fn redisson_watchdog(mut nodes: ClientNodes, key: &'static str, thread: u32, holds: u32) {
     const LEASE: Duration = Duration::from_secs(30);
     loop {
         let owner = format!("{}:{thread}", tokens::uuid()).into_bytes();
-        let mut taken = 0;
+        let mut acquired = 0;
         for _ in 0..holds {
-            taken += nodes
-                .run(include_str!("redisson_take.lua"), key, &owner, LEASE)
+            acquired += nodes
+                .run_script(include_str!("redisson_acquire.lua"), key, &owner, LEASE)
                 .await;
         }
-        if taken == 0 {
+        if acquired == 0 {
             pause(1_000..3_000).await;
             continue;
         }
         loop {
             sleep(secs(10)).await;
             if nodes
-                .run(include_str!("redisson_renew.lua"), key, &owner, LEASE)
+                .run_script(include_str!("redisson_renew.lua"), key, &owner, LEASE)
                 .await
                 == 0
             {
                 break;
             }
         }
-        sleep(BACK_AFTER).await;
+        sleep(RESTART_DELAY).await;
     }
 }
 
-/// A `BullMQ` worker that holds a job and renews 30 s every 15 s. A visitor who frees it makes the job run twice.
-pub async fn worker(mut nodes: Nodes, job: u32) {
+/// A `BullMQ` worker that holds a job and renews a lease of 30 s every 15 s. If a user releases its
+/// lock, the job runs twice.
+pub async fn bullmq_worker(mut nodes: ClientNodes, job: u32) {
     const LEASE: Duration = Duration::from_secs(30);
     let (data, key) = (
         format!("bull:thumbnails:{job}"),
         format!("bull:thumbnails:{job}:lock"),
     );
     loop {
-        let mut keep = redis::cmd("HSET");
-        keep.arg(&data)
+        let mut set_job = redis::cmd("HSET");
+        set_job
+            .arg(&data)
             .arg("name")
             .arg("resize")
             .arg("data")
             .arg("{}");
-        nodes.each::<u64>(&keep).await;
+        nodes.query_each::<u64>(&set_job).await;
         let token = format!("{}:{}", tokens::uuid(), job % 10).into_bytes();
-        if !nodes.take(&key, &token, LEASE).await {
+        if !nodes.acquire(&key, &token, LEASE).await {
             pause(1_000..3_000).await;
             continue;
         }

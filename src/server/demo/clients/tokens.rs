@@ -1,4 +1,4 @@
-//! Tokens as the real libraries make them.
+//! Tokens in the formats of the real libraries.
 
 use data_encoding::HEXLOWER;
 
@@ -37,20 +37,20 @@ pub fn redis_py(moment: Timestamp, card: &str) -> String {
 }
 
 /// `DistributedLock` for .NET: machine, process and 16 random bytes.
-pub fn machine(name: &str, pid: u32) -> String {
+pub fn madelson(name: &str, pid: u32) -> String {
     format!("{name}_{pid}_{}", node_redlock())
 }
 
-/// `ShedLock`: when, where and which.
+/// `ShedLock`: time, host and a UUID.
 pub fn shedlock(moment: Timestamp, host: &str) -> String {
     format!("ADDED:{moment}@{host}:{}", uuid())
 }
 
-/// Laravel: so many letters and digits.
-pub fn letters(many: usize) -> String {
+/// Laravel: random letters and digits.
+pub fn laravel(length: usize) -> String {
     const ALL: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
     let one = || char::from(ALL[rand::random_range(0..ALL.len())]);
-    std::iter::repeat_with(one).take(many).collect()
+    std::iter::repeat_with(one).take(length).collect()
 }
 
 /// A random UUID (version 4).
@@ -73,23 +73,24 @@ pub fn uuid() -> String {
 mod tests {
     use super::*;
     use crate::domain::{Format, LockKey};
-    use crate::server::formats::{Recognised, recognise};
-    use crate::server::sighting::{Sighting, Ttl, Value};
+    use crate::server::formats::{DetectedLock, detect};
+    use crate::server::key_state::{KeyState, RedisValue, Ttl};
 
     const NOW: Timestamp = Timestamp::from_millis(1_795_200_485_556);
 
-    fn read(value: Value) -> Recognised {
-        let sighting = Sighting::alone(LockKey::from("lock:a"), value, Ttl::Ms(30_000), NOW);
-        recognise(&sighting, false).unwrap()
+    fn read(value: RedisValue) -> DetectedLock {
+        let sighting =
+            KeyState::without_companions(LockKey::from("lock:a"), value, Ttl::Ms(30_000), NOW);
+        detect(&sighting, false).unwrap()
     }
 
     fn of_text(token: String) -> (Format, Option<String>) {
-        let lock = read(Value::Text(token.into_bytes()));
+        let lock = read(RedisValue::Text(token.into_bytes()));
         (lock.format, lock.owners[0].owner.label.clone())
     }
 
     #[test]
-    fn the_console_takes_them_for_the_real_thing() {
+    fn tokens_are_recognised_as_those_of_the_real_libraries() {
         for _ in 0..100 {
             assert_eq!(of_text(node_redlock()), (Format::NodeRedlock, None));
             assert_eq!(of_text(redsync()), (Format::Redsync, None));
@@ -98,7 +99,7 @@ mod tests {
                 (Format::RedisPy, Some("02:42:ac:11:00:07".into()))
             );
             assert_eq!(
-                of_text(machine("BILLING-1", 4711)),
+                of_text(madelson("BILLING-1", 4711)),
                 (Format::Madelson, Some("BILLING-1 pid 4711".into()))
             );
             assert_eq!(
@@ -106,7 +107,7 @@ mod tests {
                 (Format::ShedLock, Some("worker-7d9f".into()))
             );
             let field = format!("{}:87", uuid());
-            let lock = read(Value::Hash(vec![(
+            let lock = read(RedisValue::Hash(vec![(
                 field.clone().into_bytes(),
                 b"1".to_vec(),
             )]));
@@ -118,8 +119,8 @@ mod tests {
     }
 
     #[test]
-    fn the_time_in_a_redis_py_token_is_the_one_asked_for() {
-        let lock = read(Value::Text(redis_py(NOW, "0242ac110007").into_bytes()));
+    fn a_redis_py_token_contains_the_given_time() {
+        let lock = read(RedisValue::Text(redis_py(NOW, "0242ac110007").into_bytes()));
         assert_eq!(lock.claimed_at, Some(NOW));
     }
 }

@@ -1,6 +1,7 @@
-//! What is known of who else wants a lock: what the sensors of the nodes tell, and who asked this console for it.
+//! Evidence of contention for each lock: from the sensors of the nodes and from this console's own
+//! requests.
 
-mod sensing;
+mod node_sensor;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -8,198 +9,222 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::wants::Wants;
+use super::local_demand::LocalDemand;
+use crate::domain::reason::Reason;
 use crate::domain::{Evidence, LockId, LockKey, SampledLock};
-use crate::server::clock::Steady;
-use crate::server::nodes::touch::{Blind, Figure};
-use crate::server::nodes::waiters::Waiters;
-pub(super) use sensing::sense_all;
+use crate::server::clock::MonotonicTime;
+use crate::server::nodes::access_detection::{AccessCount, DetectionUnavailable};
+use crate::server::nodes::waiters::WaiterCounts;
+pub(super) use node_sensor::run_sensors;
 
-/// What a sample showed is told for so long.
-const SAMPLE_HOLDS_FOR: Duration = Duration::from_mins(1);
+/// How long the result of a `MONITOR` sample is reported.
+const SAMPLE_TTL: Duration = Duration::from_mins(1);
 
-/// The signs of contention of all locks that have any.
+/// Evidence of contention for all locks that have any.
 #[derive(Debug)]
 pub(super) struct Contention {
-    wants: Arc<Wants>,
-    signs: Mutex<HashMap<LockId, Signs>>,
+    local_demand: Arc<LocalDemand>,
+    signals: Mutex<HashMap<LockId, LockSignals>>,
 }
 
-/// The signs of one lock.
+/// The signals of one lock.
 #[derive(Debug, Default)]
-struct Signs {
-    /// By the node's place in the configuration.
-    nodes: BTreeMap<usize, OfNode>,
-    sample: Option<Sample>,
-    /// Somebody touched the lock and has perhaps been blocking since: those who block are told of until none does.
-    somebody_came: bool,
+struct LockSignals {
+    /// By the node's index in the configuration.
+    nodes: BTreeMap<usize, NodeSignals>,
+    sample: Option<SampledAttempts>,
+    /// A client accessed the lock and may have been blocking since. Blocked clients are reported
+    /// until there are none.
+    has_access_evidence: bool,
 }
 
-/// What one node shows.
+/// The signals of one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct OfNode {
-    touch: Figure,
-    waiters: Waiters,
-    doubt: Option<Blind>,
+struct NodeSignals {
+    accesses: AccessCount,
+    waiters: WaiterCounts,
+    unavailable: Option<DetectionUnavailable>,
 }
 
 #[derive(Debug)]
-struct Sample {
-    until: Steady,
+struct SampledAttempts {
+    until: MonotonicTime,
     failed: u64,
     window: Duration,
 }
 
-impl OfNode {
-    fn is_nothing(&self) -> bool {
-        self.touch.contended == 0 && self.waiters == Waiters::default() && self.doubt.is_none()
+impl NodeSignals {
+    fn is_empty(&self) -> bool {
+        self.accesses.contended_seconds == 0
+            && self.waiters == WaiterCounts::default()
+            && self.unavailable.is_none()
     }
 
-    /// Whether people would see no difference: a window that grows is told with the next figure.
-    fn looks_like(&self, other: &Self) -> bool {
-        let window = self.touch.watched.abs_diff(other.touch.watched);
-        self.touch.contended == other.touch.contended
-            && (self.touch.contended == 0 || window < 5)
+    /// Whether the difference is not worth an update. A window that grows is reported with the next
+    /// change.
+    fn is_similar_to(&self, other: &Self) -> bool {
+        // The window grows every second, and an update per second would carry no information.
+        let window = self
+            .accesses
+            .observed_seconds
+            .abs_diff(other.accesses.observed_seconds);
+        self.accesses.contended_seconds == other.accesses.contended_seconds
+            && (self.accesses.contended_seconds == 0 || window < 5)
             && self.waiters == other.waiters
-            && self.doubt == other.doubt
+            && self.unavailable == other.unavailable
     }
 }
 
 impl Contention {
-    pub(super) fn new(wants: Arc<Wants>) -> Self {
+    pub(super) fn new(local_demand: Arc<LocalDemand>) -> Self {
         Self {
-            wants,
-            signs: Mutex::default(),
+            local_demand,
+            signals: Mutex::default(),
         }
     }
 
-    /// What is known about this lock, and why touches cannot be told if that is so for each node that has it.
-    pub(super) fn evidence(&self, id: &LockId, now: Steady) -> (Vec<Evidence>, Option<String>) {
-        let mut signs = self.signs();
-        let Some(signs) = signs.get_mut(id) else {
-            return (self.wants.evidence(id, 0, now), None);
+    /// The evidence for this lock; also the reason why accesses cannot be detected, if that applies
+    /// to every node that has the lock.
+    pub(super) fn evidence_for(
+        &self,
+        id: &LockId,
+        now: MonotonicTime,
+    ) -> (Vec<Evidence>, Option<Reason>) {
+        let mut signals = self.signals();
+        let Some(signals) = signals.get_mut(id) else {
+            return (self.local_demand.evidence(id, 0, now), None);
         };
-        let most = |figure: fn(&OfNode) -> u64| signs.nodes.values().map(figure).max().unwrap_or(0);
-        // Whoever wants a lock of several nodes asks each of them: they are the same ones.
-        let queue = most(|node| node.waiters.queue);
-        let subscribers = most(|node| node.waiters.subscribers);
-        let mut evidence = self.wants.evidence(id, queue, now);
+        let max_of =
+            |figure: fn(&NodeSignals) -> u64| signals.nodes.values().map(figure).max().unwrap_or(0);
+        // A client that wants the lock contacts every node, so the counts of the nodes must not be
+        // added up.
+        let queue = max_of(|node| node.waiters.queue);
+        let subscribers = max_of(|node| node.waiters.subscribers);
+        let mut evidence = self.local_demand.evidence(id, queue, now);
         if subscribers > 0 {
-            evidence.push(sign("subscribers", subscribers, Duration::ZERO));
+            evidence.push(new_evidence("subscribers", subscribers, Duration::ZERO));
         }
-        let touched = signs.nodes.values().map(|node| node.touch);
-        if let Some(touch) = touched
-            .max_by_key(|touch| touch.contended)
-            .filter(|touch| touch.contended > 0)
+        let access_counts = signals.nodes.values().map(|node| node.accesses);
+        if let Some(accesses) = access_counts
+            .max_by_key(|accesses| accesses.contended_seconds)
+            .filter(|accesses| accesses.contended_seconds > 0)
         {
-            let window = Duration::from_secs(touch.watched.into());
-            evidence.push(sign("idle-touch", touch.contended.into(), window));
+            let window = Duration::from_secs(accesses.observed_seconds.into());
+            evidence.push(new_evidence(
+                "idle-touch",
+                accesses.contended_seconds.into(),
+                window,
+            ));
         }
-        let blocked = most(|node| node.waiters.blocked);
-        let is_touched = evidence.iter().any(|sign| sign.kind == "idle-touch");
-        signs.somebody_came = blocked > 0 && (signs.somebody_came || is_touched);
-        if signs.somebody_came {
-            evidence.push(sign("blocked", blocked, Duration::ZERO));
+        let blocked = max_of(|node| node.waiters.blocked);
+        let has_access = evidence.iter().any(|item| item.kind == "idle-touch");
+        // A blocked client alone is no evidence: workers also block on idle queues.
+        signals.has_access_evidence = blocked > 0 && (signals.has_access_evidence || has_access);
+        if signals.has_access_evidence {
+            evidence.push(new_evidence("blocked", blocked, Duration::ZERO));
         }
-        signs.sample.take_if(|sample| sample.until < now);
-        if let Some(sample) = signs.sample.as_ref().filter(|sample| sample.failed > 0) {
-            evidence.push(sign("monitor-sample", sample.failed, sample.window));
+        signals.sample.take_if(|sample| sample.until < now);
+        if let Some(sample) = signals.sample.as_ref().filter(|sample| sample.failed > 0) {
+            evidence.push(new_evidence("monitor-sample", sample.failed, sample.window));
         }
-        let mut doubts = signs.nodes.values().map(|node| node.doubt);
-        let doubt = doubts
+        let mut unavailable_reasons = signals.nodes.values().map(|node| node.unavailable);
+        // One node that can detect accesses is sufficient.
+        let unavailable = unavailable_reasons
             .next()
             .flatten()
-            .filter(|_| doubts.all(|doubt| doubt.is_some()));
-        (evidence, doubt.map(Blind::words))
+            .filter(|_| unavailable_reasons.all(|unavailable| unavailable.is_some()));
+        (evidence, unavailable.map(DetectionUnavailable::reason))
     }
 
-    /// A sample of what clients do showed this.
-    pub(super) fn sampled(
+    /// Records the failed attempts seen by a `MONITOR` sample.
+    pub(super) fn record_sample(
         &self,
         group: &str,
         locks: &[SampledLock],
         window: Duration,
-        now: Steady,
+        now: MonotonicTime,
     ) {
-        let mut signs = self.signs();
+        let mut signals = self.signals();
         for lock in locks.iter().filter(|lock| lock.failed > 0) {
             let id = LockId {
                 group: group.to_owned(),
                 key: lock.key.clone(),
             };
-            signs.entry(id).or_default().sample = Some(Sample {
-                until: now.plus(SAMPLE_HOLDS_FOR),
+            signals.entry(id).or_default().sample = Some(SampledAttempts {
+                until: now.plus(SAMPLE_TTL),
                 failed: lock.failed,
                 window,
             });
         }
     }
 
-    /// Forgets a lock that is gone.
-    pub(super) fn forget(&self, id: &LockId) {
-        self.signs().remove(id);
+    /// Removes a lock that is gone.
+    pub(super) fn remove(&self, id: &LockId) {
+        self.signals().remove(id);
     }
 
-    /// What a node showed of a lock before.
-    fn of_node(&self, group: &str, key: &LockKey, place: usize) -> OfNode {
+    /// The previous signals of one node.
+    fn node_signals(&self, group: &str, key: &LockKey, node_index: usize) -> NodeSignals {
         let id = LockId {
             group: group.to_owned(),
             key: key.clone(),
         };
-        let signs = self.signs();
-        let node = signs.get(&id).and_then(|signs| signs.nodes.get(&place));
+        let signals = self.signals();
+        let node = signals
+            .get(&id)
+            .and_then(|signals| signals.nodes.get(&node_index));
         node.copied().unwrap_or_default()
     }
 
-    /// Takes what one node showed of a lock. Whether that looks different.
-    fn note(&self, group: &str, key: &LockKey, place: usize, now: OfNode) -> bool {
+    /// Updates the signals of one node. Returns whether the lock has to be published again.
+    fn update_node(&self, group: &str, key: &LockKey, node_index: usize, now: NodeSignals) -> bool {
         let id = LockId {
             group: group.to_owned(),
             key: key.clone(),
         };
-        let mut all = self.signs();
-        let Some(signs) = all.get_mut(&id) else {
-            if now.is_nothing() {
+        let mut all = self.signals();
+        let Some(signals) = all.get_mut(&id) else {
+            if now.is_empty() {
                 return false;
             }
-            all.entry(id).or_default().nodes.insert(place, now);
+            all.entry(id).or_default().nodes.insert(node_index, now);
             return true;
         };
-        let before = signs.nodes.get(&place).copied().unwrap_or_default();
-        let differs = !now.looks_like(&before);
-        if now.is_nothing() {
-            signs.nodes.remove(&place);
-            if signs.nodes.is_empty() && signs.sample.is_none() {
+        let before = signals.nodes.get(&node_index).copied().unwrap_or_default();
+        let differs = !now.is_similar_to(&before);
+        if now.is_empty() {
+            signals.nodes.remove(&node_index);
+            if signals.nodes.is_empty() && signals.sample.is_none() {
                 all.remove(&id);
             }
         } else if differs {
-            signs.nodes.insert(place, now);
+            signals.nodes.insert(node_index, now);
         }
         differs
     }
 
-    /// What a node showed of touches counts no longer. The locks of which it had shown any.
-    fn forget_touches(&self, group: &str, place: usize) -> Vec<LockKey> {
+    /// Clears the accesses seen on a node. Returns the locks that had any.
+    fn clear_accesses(&self, group: &str, node_index: usize) -> Vec<LockKey> {
         let mut changed = Vec::new();
-        for (id, signs) in self.signs().iter_mut() {
+        for (id, signals) in self.signals().iter_mut() {
             if id.group == group
-                && let Some(node) = signs.nodes.get_mut(&place)
-                && (node.touch.contended > 0 || node.doubt.is_some())
+                && let Some(node) = signals.nodes.get_mut(&node_index)
+                && (node.accesses.contended_seconds > 0 || node.unavailable.is_some())
             {
-                node.touch = Figure::default();
-                node.doubt = None;
+                node.accesses = AccessCount::default();
+                node.unavailable = None;
                 changed.push(id.key.clone());
             }
         }
         changed
     }
 
-    fn signs(&self) -> MutexGuard<'_, HashMap<LockId, Signs>> {
-        self.signs.lock()
+    fn signals(&self) -> MutexGuard<'_, HashMap<LockId, LockSignals>> {
+        self.signals.lock()
     }
 }
 
-fn sign(kind: &str, value: u64, window: Duration) -> Evidence {
+fn new_evidence(kind: &str, value: u64, window: Duration) -> Evidence {
     Evidence {
         kind: kind.to_owned(),
         value,
@@ -212,83 +237,94 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nodes_show_the_same_contenders_and_those_in_our_own_line_are_others() {
-        let wants = Arc::new(Wants::default());
-        let contention = Contention::new(Arc::clone(&wants));
-        let now = Steady::default();
+    fn node_counts_are_not_summed_and_own_waiters_are_added() {
+        let local_demand = Arc::new(LocalDemand::default());
+        let contention = Contention::new(Arc::clone(&local_demand));
+        let now = MonotonicTime::default();
         let id = LockId {
             group: "default".into(),
             key: "lock:a".into(),
         };
-        let told = || {
-            let (evidence, doubt) = contention.evidence(&id, now);
-            let words = evidence.into_iter();
-            let words = words.map(|one| format!("{} {} {}", one.kind, one.value, one.window_ms));
-            (words.collect::<Vec<_>>().join(", "), doubt)
+        let evidence_text = || {
+            let (evidence, unavailable) = contention.evidence_for(&id, now);
+            let parts = evidence.into_iter();
+            let parts = parts.map(|one| format!("{} {} {}", one.kind, one.value, one.window_ms));
+            (parts.collect::<Vec<_>>().join(", "), unavailable)
         };
-        let of_node = |contended, queue| OfNode {
-            touch: Figure {
-                contended,
-                watched: 60,
+        let of_node = |contended, queue| NodeSignals {
+            accesses: AccessCount {
+                contended_seconds: contended,
+                observed_seconds: 60,
             },
-            waiters: Waiters {
+            waiters: WaiterCounts {
                 queue,
                 subscribers: 1,
                 blocked: 0,
             },
-            doubt: None,
+            unavailable: None,
         };
-        assert!(contention.note("default", &id.key, 0, of_node(7, 2)));
-        assert!(!contention.note("default", &id.key, 0, of_node(7, 2)));
-        assert!(contention.note("default", &id.key, 1, of_node(6, 2)));
-        wants.waiting(&id, 3, 0);
+        assert!(contention.update_node("default", &id.key, 0, of_node(7, 2)));
+        assert!(!contention.update_node("default", &id.key, 0, of_node(7, 2)));
+        assert!(contention.update_node("default", &id.key, 1, of_node(6, 2)));
+        local_demand.set_waiters(&id, 3, 0);
         let all = "queue 5 0, subscribers 1 0, idle-touch 7 60000";
-        assert_eq!(told(), (all.to_owned(), None));
-        let blind = OfNode {
-            doubt: Some(Blind::SharedNumber),
-            ..OfNode::default()
+        assert_eq!(evidence_text(), (all.to_owned(), None));
+        let unavailable = NodeSignals {
+            unavailable: Some(DetectionUnavailable::SharedInteger),
+            ..NodeSignals::default()
         };
-        contention.note("default", &id.key, 0, blind);
-        assert!(told().1.is_none(), "one node can still tell");
-        contention.note("default", &id.key, 1, blind);
-        assert!(told().1.is_some());
+        contention.update_node("default", &id.key, 0, unavailable);
+        assert!(
+            evidence_text().1.is_none(),
+            "one node can still detect accesses"
+        );
+        contention.update_node("default", &id.key, 1, unavailable);
+        assert!(evidence_text().1.is_some());
         assert_eq!(
-            contention.forget_touches("default", 0),
+            contention.clear_accesses("default", 0),
             vec![id.key.clone()]
         );
-        contention.forget(&id);
-        assert_eq!(told().0, "queue 3 0");
+        contention.remove(&id);
+        assert_eq!(evidence_text().0, "queue 3 0");
     }
 
     #[test]
-    fn who_blocks_counts_from_when_somebody_came_until_nobody_does() {
+    fn blocked_clients_count_from_an_access_until_none_is_left() {
         let contention = Contention::new(Arc::default());
-        let now = Steady::default();
+        let now = MonotonicTime::default();
         let id = LockId {
             group: "default".into(),
             key: "lock:a".into(),
         };
-        let told = |contended, blocked| {
-            let shown = OfNode {
-                touch: Figure {
-                    contended,
-                    watched: 60,
+        let evidence_text = |contended, blocked| {
+            let shown = NodeSignals {
+                accesses: AccessCount {
+                    contended_seconds: contended,
+                    observed_seconds: 60,
                 },
-                waiters: Waiters {
+                waiters: WaiterCounts {
                     blocked,
-                    ..Waiters::default()
+                    ..WaiterCounts::default()
                 },
-                doubt: None,
+                unavailable: None,
             };
-            contention.note("default", &id.key, 0, shown);
-            let evidence = contention.evidence(&id, now).0.into_iter();
-            let words = evidence.map(|one| format!("{} {}", one.kind, one.value));
-            words.collect::<Vec<_>>().join(", ")
+            contention.update_node("default", &id.key, 0, shown);
+            let evidence = contention.evidence_for(&id, now).0.into_iter();
+            let parts = evidence.map(|one| format!("{} {}", one.kind, one.value));
+            parts.collect::<Vec<_>>().join(", ")
         };
-        assert_eq!(told(0, 5), "", "they wait for jobs, as always");
-        assert_eq!(told(1, 6), "idle-touch 1, blocked 6");
-        assert_eq!(told(0, 6), "blocked 6", "it came a while ago, and waits");
-        assert_eq!(told(0, 0), "");
-        assert_eq!(told(0, 5), "");
+        assert_eq!(
+            evidence_text(0, 5),
+            "",
+            "clients blocked on an idle queue are not contention"
+        );
+        assert_eq!(evidence_text(1, 6), "idle-touch 1, blocked 6");
+        assert_eq!(
+            evidence_text(0, 6),
+            "blocked 6",
+            "a client that is still blocked"
+        );
+        assert_eq!(evidence_text(0, 0), "");
+        assert_eq!(evidence_text(0, 5), "");
     }
 }

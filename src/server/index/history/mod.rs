@@ -1,22 +1,27 @@
-//! Who held which lock from when to when: written by the observer alone, from the changes that it publishes.
+//! The observed holds of each lock: owner, start and end. Written only by the observer, from the
+//! changes that it publishes.
 //!
-//! **Kept.** Of each lock the latest [`MOST_HOLDS_OF_A_LOCK`] holds, none for longer than [`SPAN`] after it ended; of all locks
-//! [`MOST_LOCKS`] with [`MOST_HOLDS`] holds, and durations of [`MOST_PATTERNS`] name patterns. Beyond that, the tenth of the
-//! locks that changed longest ago is forgotten, those that nobody holds first.
+//! **Retention.** For each lock the latest [`MAX_HOLDS_PER_LOCK`] holds, none for longer than
+//! [`MAX_AGE`] after it ended; over all locks [`MAX_LOCKS`] with [`MAX_HOLDS`] holds, and the
+//! durations of [`MAX_PATTERNS`] key patterns. Beyond that, the tenth of the locks that changed
+//! longest ago is dropped, locks without an owner first.
 //!
-//! **What it takes.** A hold that ended is 56 bytes; its label is shared with every other hold of that owner. Measured on x86-64
-//! with 100,000 locks (`tests::usual::memory_is_what_the_comment_says`): 299 bytes for a lock that is held, name included, 306 once
-//! it has one hold behind it, 547 with four. Full to the brim: below 100 MB; 100,000 locks that are held once: 31 MB.
+//! **Memory.** An ended hold takes 56 bytes; its label is shared with the owner's other holds.
+//! Measured on x86-64 with 100,000 locks (`tests::hold_stats::memory_per_lock_and_hold`): 299 bytes
+//! for a held lock including its key, 306 with one ended hold, 547 with four. At full capacity:
+//! below 100 MB; 100,000 locks held once: 31 MB.
 //!
-//! A lock that renews remembers the latest of its renewals ([`beats`]) in 248 bytes more: 25 MB for 100,000 of them.
+//! A lock that renews keeps its latest renewals ([`recent_renewals`]) in 248 more bytes: 25 MB for
+//! 100,000 locks.
 //!
-//! **Not a hold.** One that began and ended between two looks. An owner that was never seen with a quorum: the remains of an acquire that failed. Of an exclusive lock the
-//! owner on most nodes counts, of a shared one each (up to [`MOST_AT_ONCE`]).
+//! **Not recorded.** Holds that begin and end between two polls, and owners that were never
+//! observed with a quorum: those are the remains of a failed acquire. For an exclusive lock, the
+//! owner on most nodes counts; for a shared lock, each owner (up to [`MAX_SHARED_OWNERS`]).
 
-mod beats;
-mod holds;
-mod past;
-mod usual;
+mod hold;
+mod hold_stats;
+mod lock_history;
+mod recent_renewals;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -26,55 +31,56 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::domain::name_pattern::pattern_of;
 use crate::domain::{
-    Change, Ending, Fingerprint, GroupView, History, HowEnded, Lock, LockId, LockKey, Retention,
-    Timestamp, Usual, UsualOf, glob,
+    Change, Fingerprint, GoneReason, GroupView, History, HoldEndReason, HoldStats, Lock, LockId,
+    LockKey, Retention, StatsScope, Timestamp, glob,
 };
-use holds::Who;
-use past::{Came, Past};
-pub(super) use usual::Expected;
-use usual::Samples;
+use hold::OwnerId;
+use hold_stats::DurationSamples;
+pub(super) use hold_stats::HoldExpectation;
+use lock_history::{Arrival, LockHistory};
 
-/// So many holds of one lock are kept.
-pub const MOST_HOLDS_OF_A_LOCK: usize = 100;
-/// No hold is kept for longer than this after it ended.
-pub const SPAN: Duration = Duration::from_hours(24);
-/// So many locks are remembered, held or not.
-pub const MOST_LOCKS: usize = 150_000;
-/// So many holds of all locks together.
-pub const MOST_HOLDS: usize = 500_000;
-/// So many name patterns.
-pub const MOST_PATTERNS: usize = 2_000;
-/// So many owners of a shared lock are followed at once.
-pub const MOST_AT_ONCE: usize = 16;
+/// Holds kept per lock.
+pub const MAX_HOLDS_PER_LOCK: usize = 100;
+/// How long an ended hold is kept.
+pub const MAX_AGE: Duration = Duration::from_hours(24);
+/// Locks with history, held or not.
+pub const MAX_LOCKS: usize = 150_000;
+/// Holds kept over all locks.
+pub const MAX_HOLDS: usize = 500_000;
+/// Key patterns with duration statistics.
+pub const MAX_PATTERNS: usize = 2_000;
+/// Owners of a shared lock that are tracked at the same time.
+pub const MAX_SHARED_OWNERS: usize = 16;
 
-/// How often what is too old is thrown away.
-const SWEPT_EVERY: Duration = Duration::from_mins(5);
+/// How often expired holds are removed.
+const SWEEP_INTERVAL: Duration = Duration::from_mins(5);
 
-/// What was held by whom.
-pub struct Histories(Mutex<State>);
+/// The holds of all locks.
+pub struct Histories(Mutex<HistoryState>);
 
-/// What else the observer knows when it publishes a change.
+/// The circumstances of a change.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
-    /// When the nodes were asked.
-    pub asked_at: Timestamp,
-    /// When the lock was last seen before, if it was on the board; as the wall clock goes now.
-    pub before: Option<Timestamp>,
-    /// By how many milliseconds the wall clock was set since.
-    pub stepped_ms: i64,
-    /// Since when the nodes tell of every change of it; nothing where it is only looked at now and then.
-    pub fed_since: Option<Timestamp>,
-    /// They told of one since the last look: it has only just happened.
-    pub told: bool,
+pub(super) struct ChangeContext {
+    /// When the nodes were read.
+    pub read_at: Timestamp,
+    /// When the lock was last observed before, on the current wall clock; `None` if it was not
+    /// indexed.
+    pub last_observed_at: Option<Timestamp>,
+    /// Milliseconds by which the wall clock was stepped since then.
+    pub clock_step_ms: i64,
+    /// Since when the nodes have reported every change of the lock; `None` if it is only polled.
+    pub feed_complete_since: Option<Timestamp>,
+    /// Whether a write was reported since the last poll, so that the change has only just happened.
+    pub had_notification: bool,
 }
 
-struct State {
-    groups: HashMap<String, GroupPast>,
-    /// The names that owners gave themselves, each once.
+struct HistoryState {
+    groups: HashMap<String, GroupHolds>,
+    /// Interned owner labels.
     labels: HashSet<Arc<str>>,
     locks: usize,
     holds: usize,
-    /// Since when nothing had to be forgotten before its time.
+    /// Since when no hold was dropped before its retention ended.
     since: Timestamp,
     swept_at: Timestamp,
     bounds: Bounds,
@@ -88,28 +94,29 @@ struct Bounds {
 }
 
 #[derive(Default)]
-struct GroupPast {
-    locks: HashMap<LockKey, Past>,
-    patterns: HashMap<Box<str>, Samples>,
-    /// The names that are scanned for, and when the last whole pass over all nodes began: what it did not find was not there.
+struct GroupHolds {
+    locks: HashMap<LockKey, LockHistory>,
+    patterns: HashMap<Box<str>, DurationSamples>,
+    /// The scanned patterns, and when the last complete pass over all nodes began. A lock that the
+    /// pass did not find was absent then.
     scanned: Option<(Vec<String>, Timestamp)>,
 }
 
 impl Histories {
-    /// Nothing yet.
+    /// Creates an empty history.
     pub(super) fn new(now: Timestamp) -> Self {
-        Self::within(
+        Self::with_bounds(
             now,
             Bounds {
-                locks: MOST_LOCKS,
-                holds: MOST_HOLDS,
-                patterns: MOST_PATTERNS,
+                locks: MAX_LOCKS,
+                holds: MAX_HOLDS,
+                patterns: MAX_PATTERNS,
             },
         )
     }
 
-    fn within(now: Timestamp, bounds: Bounds) -> Self {
-        Self(Mutex::new(State {
+    fn with_bounds(now: Timestamp, bounds: Bounds) -> Self {
+        Self(Mutex::new(HistoryState {
             groups: HashMap::new(),
             labels: HashSet::new(),
             locks: 0,
@@ -120,213 +127,240 @@ impl Histories {
         }))
     }
 
-    /// A change is about to be published.
-    pub(super) fn see(&self, change: &Change, seen: Seen) {
+    /// Records a change that is about to be published.
+    pub(super) fn record(&self, change: &Change, context: ChangeContext) {
         let mut state = self.state();
         match change {
-            Change::Appeared { lock } => state.shown(lock, Came::ToTheLock, seen),
-            Change::ChangedHands { lock } => state.shown(lock, Came::AfterAnother, seen),
+            Change::Appeared { lock } => state.record_held(lock, Arrival::Appeared, context),
+            Change::OwnerChanged { lock } => state.record_held(lock, Arrival::TookOver, context),
             Change::Renewed { lock } | Change::Updated { lock } => {
-                state.shown(lock, Came::Earlier, seen);
+                state.record_held(lock, Arrival::Existing, context);
             }
-            Change::Gone { id, ending, at } => state.gone(id, *ending, *at, seen.stepped_ms),
+            Change::Gone {
+                id,
+                end_reason: gone_reason,
+                at,
+            } => state.record_gone(id, *gone_reason, *at, context.clock_step_ms),
             Change::Group { .. } | Change::Lost { .. } => {}
         }
     }
 
-    /// A group was gone over.
-    pub(super) fn group(&self, view: &GroupView) {
-        self.state().group(view);
+    /// Records the start of the latest complete scan pass of a group.
+    pub(super) fn record_scan_pass(&self, view: &GroupView) {
+        self.state().record_scan_pass(view);
     }
 
-    /// An owner's lock was released by force: this is how its hold ends, or has just ended.
-    pub(super) fn forced(&self, id: &LockId, owner: &Fingerprint, at: Timestamp) {
+    /// Marks the current or the just ended hold of an owner as force-released.
+    pub(super) fn record_force_release(&self, id: &LockId, owner: &Fingerprint, at: Timestamp) {
         let mut state = self.state();
-        if let (Some(past), Some(owner)) = (state.past(id), Who::of(owner)) {
-            past.forced(owner, at);
+        if let (Some(lock), Some(owner)) = (state.lock_mut(id), OwnerId::from_fingerprint(owner)) {
+            lock.record_force_release(owner, at);
         }
     }
 
-    /// What is expected of a hold of this lock, by what is usual for it or for locks of its name pattern.
-    pub(super) fn expected(&self, id: &LockId) -> Option<Expected> {
+    /// The expected duration of a hold of this lock, from its own holds or those of its key
+    /// pattern.
+    pub(super) fn expectation(&self, id: &LockId) -> Option<HoldExpectation> {
         let mut state = self.state();
         let group = state.groups.get_mut(&id.group)?;
-        if let Some(past) = group.locks.get_mut(&id.key)
-            && past.has_enough()
-        {
-            return past.expected();
+        let own = group.locks.get_mut(&id.key);
+        if let Some(expectation) = own.and_then(LockHistory::own_expectation) {
+            return Some(expectation);
         }
         let pattern = pattern_of(&id.key)?;
         let samples = group.patterns.get_mut(pattern.as_str())?;
-        samples.expected()
+        samples.expectation()
     }
 
-    /// Who held this lock.
-    pub(super) fn of(&self, id: &LockId, now: Timestamp) -> History {
+    /// The holds, renewals and duration statistics of a lock.
+    pub(super) fn history_of(&self, id: &LockId, now: Timestamp) -> History {
         let state = self.state();
         let group = state.groups.get(&id.group);
-        let past = group.and_then(|group| group.locks.get(&id.key));
+        let lock = group.and_then(|group| group.locks.get(&id.key));
         History {
-            holds: past.map_or_else(Vec::new, |past| past.tell(oldest(now))),
-            beats: past.map_or_else(Vec::new, Past::beats),
-            usual: group.and_then(|group| group.usual(&id.key)),
+            holds: lock.map_or_else(Vec::new, |lock| lock.holds(oldest(now))),
+            renewals: lock.map_or_else(Vec::new, LockHistory::renewals),
+            hold_stats: group.and_then(|group| group.stats(&id.key)),
             retention: Retention {
-                holds: u32::try_from(MOST_HOLDS_OF_A_LOCK).unwrap_or(u32::MAX),
-                span_ms: u64::try_from(SPAN.as_millis()).unwrap_or(u64::MAX),
+                max_holds: u32::try_from(MAX_HOLDS_PER_LOCK).unwrap_or(u32::MAX),
+                max_age_ms: u64::try_from(MAX_AGE.as_millis()).unwrap_or(u64::MAX),
                 since: state.since.max(oldest(now)),
             },
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, HistoryState> {
         self.0.lock()
     }
 }
 
-/// What ended before this is not kept.
+/// The earliest end of a hold that is kept.
 fn oldest(now: Timestamp) -> Timestamp {
-    now.plus_millis(-i64::try_from(SPAN.as_millis()).unwrap_or(i64::MAX))
+    now.plus_millis(-i64::try_from(MAX_AGE.as_millis()).unwrap_or(i64::MAX))
 }
 
-impl State {
-    fn past(&mut self, id: &LockId) -> Option<&mut Past> {
+impl HistoryState {
+    fn lock_mut(&mut self, id: &LockId) -> Option<&mut LockHistory> {
         self.groups.get_mut(&id.group)?.locks.get_mut(&id.key)
     }
 
-    fn shown(&mut self, lock: &Lock, came: Came, seen: Seen) {
-        self.sweep(seen.asked_at);
+    fn record_held(&mut self, lock: &Lock, arrival: Arrival, context: ChangeContext) {
+        // Swept on writes, so that no separate task is needed.
+        self.sweep(context.read_at);
+        // `entry` would clone the name for every observation.
         if !self.groups.contains_key(&lock.id.group) {
             let name = lock.id.group.clone();
-            self.groups.insert(name, GroupPast::default());
+            self.groups.insert(name, GroupHolds::default());
         }
         let Some(group) = self.groups.get_mut(&lock.id.group) else {
             return;
         };
         let absent_since = group.absent_since(&lock.id.key);
         let labels = &mut self.labels;
-        let past = group.locks.entry(lock.id.key.clone()).or_insert_with(|| {
+        let history = group.locks.entry(lock.id.key.clone()).or_insert_with(|| {
             self.locks += 1;
-            Past::default()
+            LockHistory::default()
         });
-        let before = past.len();
-        let ended = past.shown(lock, came, seen, absent_since, |label| {
+        let before = history.len();
+        let ended = history.record_held(lock, arrival, context, absent_since, |label| {
             intern(labels, label)
         });
-        self.holds = self.holds + past.len() - before;
-        let most = self.bounds.patterns;
-        group.learn(&lock.id.key, &ended, seen.asked_at, most);
-        self.make_room();
+        self.holds = self.holds + history.len() - before;
+        let max_patterns = self.bounds.patterns;
+        group.add_durations(&lock.id.key, &ended, context.read_at, max_patterns);
+        self.enforce_bounds();
     }
 
-    fn gone(&mut self, id: &LockId, ending: Ending, at: Timestamp, stepped_ms: i64) {
+    fn record_gone(
+        &mut self,
+        id: &LockId,
+        gone_reason: GoneReason,
+        at: Timestamp,
+        clock_step_ms: i64,
+    ) {
         self.sweep(at);
         let Some(group) = self.groups.get_mut(&id.group) else {
             return;
         };
-        let Some(past) = group.locks.get_mut(&id.key) else {
+        let Some(lock) = group.locks.get_mut(&id.key) else {
             return;
         };
-        let how = match ending {
-            Ending::Released => HowEnded::Released,
-            Ending::Expired => HowEnded::Expired,
-            Ending::Unknown => HowEnded::Unknown,
+        let end_reason = match gone_reason {
+            GoneReason::Released => HoldEndReason::Released,
+            GoneReason::Expired => HoldEndReason::Expired,
+            GoneReason::Unknown => HoldEndReason::Unknown,
         };
-        let before = past.len();
-        past.shift(stepped_ms);
-        let ended = past.gone(how, at);
-        self.holds = self.holds + past.len() - before;
-        group.learn(&id.key, &ended, at, self.bounds.patterns);
-        self.make_room();
+        let before = lock.len();
+        // The holds were recorded by the clock as it was before the step.
+        lock.apply_clock_step(clock_step_ms);
+        let ended = lock.record_gone(end_reason, at);
+        self.holds = self.holds + lock.len() - before;
+        group.add_durations(&id.key, &ended, at, self.bounds.patterns);
+        self.enforce_bounds();
     }
 
-    fn group(&mut self, view: &GroupView) {
+    fn record_scan_pass(&mut self, view: &GroupView) {
         let coverage = &view.coverage;
-        let is_whole = usize::try_from(coverage.nodes_reached) == Ok(view.nodes.len());
-        let whole_pass = coverage.pass_started_at.filter(|_| is_whole);
-        let Some(began) = whole_pass else { return };
+        let is_complete = usize::try_from(coverage.nodes_reached) == Ok(view.nodes.len());
+        // A partial pass proves no absence: the lock may exist on another node.
+        let complete_pass = coverage.pass_started_at.filter(|_| is_complete);
+        let Some(started_at) = complete_pass else {
+            return;
+        };
         let group = self.groups.entry(view.name.clone()).or_default();
         match &mut group.scanned {
-            Some((patterns, at)) if *patterns == coverage.patterns => *at = began,
-            Some(_) | None => group.scanned = Some((coverage.patterns.clone(), began)),
+            Some((patterns, at)) if *patterns == coverage.patterns => *at = started_at,
+            Some(_) | None => group.scanned = Some((coverage.patterns.clone(), started_at)),
         }
     }
 
-    /// Throws away what is too old.
+    /// Removes expired holds and patterns.
     fn sweep(&mut self, now: Timestamp) {
-        if now.since(self.swept_at) < SWEPT_EVERY {
+        if now.since(self.swept_at) < SWEEP_INTERVAL {
             return;
         }
         self.swept_at = now;
         let oldest = oldest(now);
         for group in self.groups.values_mut() {
-            group.locks.retain(|_, past| past.forget_before(oldest));
+            group.locks.retain(|_, lock| lock.forget_before(oldest));
             group
                 .patterns
                 .retain(|_, samples| samples.changed_at >= Some(oldest));
         }
-        self.tidy();
+        self.recount();
     }
 
-    /// Forgets the tenth of the locks that changed longest ago, once there are too many.
-    fn make_room(&mut self) {
+    /// Drops the tenth of the locks that changed longest ago if a bound is exceeded. Dropping a
+    /// tenth amortises the cost of the selection.
+    fn enforce_bounds(&mut self) {
         if self.locks <= self.bounds.locks && self.holds <= self.bounds.holds {
             return;
         }
-        let pasts = self.groups.values().flat_map(|group| group.locks.values());
-        let mut ranks: Vec<_> = pasts.map(Past::rank).collect();
+        let histories = self.groups.values().flat_map(|group| group.locks.values());
+        let mut ranks: Vec<_> = histories.map(LockHistory::rank).collect();
         let tenth = ranks.len() / 10;
-        let (_, last_to_go, _) = ranks.select_nth_unstable(tenth);
-        let last_to_go = *last_to_go;
+        let (_, cutoff, _) = ranks.select_nth_unstable(tenth);
+        let cutoff = *cutoff;
         for group in self.groups.values_mut() {
-            group.locks.retain(|_, past| past.rank() > last_to_go);
+            group.locks.retain(|_, lock| lock.rank() > cutoff);
         }
-        self.since = self.since.max(last_to_go.1);
-        self.tidy();
+        // Holds of the dropped locks are missing up to their latest change, so the history is
+        // complete only after that.
+        self.since = self.since.max(cutoff.1);
+        self.recount();
     }
 
-    fn tidy(&mut self) {
+    fn recount(&mut self) {
         let groups = self.groups.values();
         self.locks = groups.clone().map(|group| group.locks.len()).sum();
-        let pasts = groups.flat_map(|group| group.locks.values());
-        self.holds = pasts.map(Past::len).sum();
+        let histories = groups.flat_map(|group| group.locks.values());
+        self.holds = histories.map(LockHistory::len).sum();
+        // A label with a single reference is used by no hold.
         self.labels.retain(|label| Arc::strong_count(label) > 1);
     }
 }
 
-impl GroupPast {
-    /// The latest moment at which this lock was certainly not there, if it was not on the board.
+impl GroupHolds {
+    /// The latest time at which a lock that was not indexed was certainly absent.
     fn absent_since(&self, key: &LockKey) -> Option<Timestamp> {
         let scanned = self.scanned.as_ref().filter(|(patterns, _)| {
             let mut patterns = patterns.iter();
             patterns.any(|pattern| glob::matches(pattern.as_bytes(), key.as_bytes()))
         });
-        scanned.map(|(_, began)| *began)
+        scanned.map(|(_, started_at)| *started_at)
     }
 
-    /// Adds holds that ended to what is known of all locks with such a name.
-    fn learn(&mut self, key: &LockKey, lasted_ms: &[u64], now: Timestamp, most: usize) {
-        if lasted_ms.is_empty() {
+    /// Adds durations to the statistics of the key pattern.
+    fn add_durations(
+        &mut self,
+        key: &LockKey,
+        durations_ms: &[u64],
+        now: Timestamp,
+        max_patterns: usize,
+    ) {
+        if durations_ms.is_empty() {
             return;
         }
         let Some(pattern) = pattern_of(key) else {
             return;
         };
-        if self.patterns.len() >= most && !self.patterns.contains_key(pattern.as_str()) {
+        if self.patterns.len() >= max_patterns && !self.patterns.contains_key(pattern.as_str()) {
             let mut times: Vec<_> = self.patterns.values().map(|one| one.changed_at).collect();
             let tenth = times.len() / 10;
-            let (_, last_to_go, _) = times.select_nth_unstable(tenth);
-            let last_to_go = *last_to_go;
+            let (_, cutoff, _) = times.select_nth_unstable(tenth);
+            let cutoff = *cutoff;
             self.patterns
-                .retain(|_, samples| samples.changed_at > last_to_go);
+                .retain(|_, samples| samples.changed_at > cutoff);
         }
         let samples = self.patterns.entry(pattern.into()).or_default();
-        samples.add(lasted_ms, now);
+        samples.add(durations_ms, now);
     }
 
-    /// What is usual: of the lock itself where it has enough holds, else of its pattern, else what little there is.
-    fn usual(&self, key: &LockKey) -> Option<Usual> {
-        let own = self.locks.get(key).and_then(Past::usual);
-        let has_enough = |usual: &Usual| usual.overdue_after_ms().is_some();
+    /// The statistics of the lock itself if it has enough holds, else those of its pattern, else
+    /// the few of its own.
+    fn stats(&self, key: &LockKey) -> Option<HoldStats> {
+        let own = self.locks.get(key).and_then(LockHistory::stats);
+        let has_enough = |stats: &HoldStats| stats.overdue_after_ms().is_some();
         if own.as_ref().is_some_and(has_enough) {
             return own;
         }
@@ -334,13 +368,14 @@ impl GroupPast {
         let samples = pattern
             .as_ref()
             .and_then(|pattern| self.patterns.get(pattern.as_str()));
-        let usual = samples.and_then(|samples| Usual::of(&mut samples.all(), UsualOf::Pattern));
-        let of_pattern = usual.map(|usual| Usual { pattern, ..usual });
+        let stats = samples
+            .and_then(|samples| HoldStats::from_durations(&mut samples.all(), StatsScope::Pattern));
+        let of_pattern = stats.map(|stats| HoldStats { pattern, ..stats });
         of_pattern.filter(has_enough).or(own)
     }
 }
 
-/// The one copy of a label.
+/// Returns the shared copy of a label.
 fn intern(labels: &mut HashSet<Arc<str>>, label: &str) -> Arc<str> {
     if let Some(known) = labels.get(label) {
         return Arc::clone(known);

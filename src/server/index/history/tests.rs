@@ -1,14 +1,14 @@
-//! Stories of holds with made-up times.
+//! Scenarios of holds with simulated times.
 
-mod usual;
+mod hold_stats;
 
 use std::sync::Arc;
 
 use super::*;
 use crate::domain::testing::group;
 use crate::domain::{
-    AcquiredAt, Confidence, Coverage, Format, Hold, Lease, Mode, Owner, Renewals, Source, Start,
-    Verdict,
+    AcquiredAtSource, Confidence, Format, Hold, Lease, Mode, Owner, RenewalSource, RenewalStats,
+    ScanCoverage, StartSource, Verdict,
 };
 
 const START: Timestamp = Timestamp::from_millis(1_795_200_000_000);
@@ -20,23 +20,23 @@ fn id(key: &str) -> LockId {
     }
 }
 
-fn who(n: u64) -> Fingerprint {
+fn fingerprint(n: u64) -> Fingerprint {
     Fingerprint::parse(&format!("{n:016x}")).unwrap()
 }
 
-/// A group whose keyspace is gone over every second, and what is seen of its locks.
-struct Story {
+/// A group whose key space is scanned every second, and the observations of its locks.
+struct Scenario {
     now: Timestamp,
     histories: Histories,
-    seen: HashMap<String, Lock>,
-    fed_since: Option<Timestamp>,
-    /// By how much the clock was set since the last look.
-    stepped_ms: i64,
+    locks: HashMap<String, Lock>,
+    feed_complete_since: Option<Timestamp>,
+    /// Milliseconds by which the clock was stepped since the last observation.
+    clock_step_ms: i64,
 }
 
-impl Story {
-    fn begin() -> Self {
-        Self::within(MOST_LOCKS, MOST_HOLDS)
+impl Scenario {
+    fn new() -> Self {
+        Self::within(MAX_LOCKS, MAX_HOLDS)
     }
 
     fn within(locks: usize, holds: usize) -> Self {
@@ -45,15 +45,15 @@ impl Story {
             holds,
             patterns: 3,
         };
-        let mut story = Self {
+        let mut scenario = Self {
             now: START,
-            histories: Histories::within(START, bounds),
-            seen: HashMap::new(),
-            fed_since: None,
-            stepped_ms: 0,
+            histories: Histories::with_bounds(START, bounds),
+            locks: HashMap::new(),
+            feed_complete_since: None,
+            clock_step_ms: 0,
         };
-        story.gone_over();
-        story
+        scenario.complete_scan_pass();
+        scenario
     }
 
     fn after(&mut self, ms: i64) -> &mut Self {
@@ -61,25 +61,25 @@ impl Story {
         self
     }
 
-    /// A pass over the keyspace ends, which began a second ago.
-    fn gone_over(&mut self) {
+    /// Completes a scan pass that began a second ago.
+    fn complete_scan_pass(&mut self) {
         let view = GroupView {
-            coverage: Coverage {
+            coverage: ScanCoverage {
                 patterns: vec!["lock:*".into()],
                 pass_started_at: Some(self.now.plus_millis(-1_000)),
-                ..Coverage::default()
+                ..ScanCoverage::default()
             },
             ..group("orders", 0)
         };
-        self.histories.group(&view);
+        self.histories.record_scan_pass(&view);
     }
 
     fn lock(&self, key: &str, owner: u64, lease_ms: i64) -> Lock {
         let owner = Owner {
-            fingerprint: who(owner),
+            fingerprint: fingerprint(owner),
             label: Some(format!("api-{owner}")),
             format: Format::Plain,
-            holds: None,
+            hold_count: None,
         };
         Lock {
             id: id(key),
@@ -92,26 +92,26 @@ impl Story {
             owners: vec![owner],
             lease: Lease::until(self.now.plus_millis(lease_ms), self.now),
             acquired_at: self.now,
-            acquired_at_is: AcquiredAt::FirstSeen,
+            acquired_at_source: AcquiredAtSource::FirstSeen,
             observed_at: self.now,
             nodes: Vec::new(),
-            renewals: Renewals::none(Source::Poll),
+            renewals: RenewalStats::empty(RenewalSource::Poll),
             holders: Vec::new(),
             evidence: Vec::new(),
-            unmeasured: None,
+            contention_unavailable_reason: None,
         }
     }
 
-    /// The nodes show this lock: a change is published as the fold would.
-    fn see(&mut self, mut lock: Lock) {
+    /// Observes this lock and publishes the change as the fold would.
+    fn observe(&mut self, mut lock: Lock) {
         let key = lock.id.key.text().into_owned();
-        let before = self.seen.get(&key).cloned();
+        let before = self.locks.get(&key).cloned();
         let shared = |lock: &Lock| Arc::new(lock.clone());
         let change = match &before {
             None => Change::Appeared {
                 lock: shared(&lock),
             },
-            Some(before) if before.owners[0] != lock.owners[0] => Change::ChangedHands {
+            Some(before) if before.owners[0] != lock.owners[0] => Change::OwnerChanged {
                 lock: shared(&lock),
             },
             Some(before) => {
@@ -122,127 +122,140 @@ impl Story {
                 }
             }
         };
-        self.seen.insert(key, lock);
+        self.locks.insert(key, lock);
         self.publish(&change, before.as_ref());
     }
 
     fn held(&mut self, key: &str, owner: u64, lease_ms: i64) {
-        self.see(self.lock(key, owner, lease_ms));
+        self.observe(self.lock(key, owner, lease_ms));
     }
 
-    fn gone(&mut self, key: &str, ending: Ending) {
-        let before = self.seen.remove(key);
+    fn gone(&mut self, key: &str, ending: GoneReason) {
+        let before = self.locks.remove(key);
         let change = Change::Gone {
             id: id(key),
-            ending,
+            end_reason: ending,
             at: self.now,
         };
         self.publish(&change, before.as_ref());
     }
 
     fn publish(&self, change: &Change, before: Option<&Lock>) {
-        let seen = Seen {
-            stepped_ms: self.stepped_ms,
-            asked_at: self.now,
-            before: before.map(|before| before.observed_at),
-            fed_since: self.fed_since,
-            told: self.fed_since.is_some(),
+        let context = ChangeContext {
+            clock_step_ms: self.clock_step_ms,
+            read_at: self.now,
+            last_observed_at: before.map(|before| before.observed_at),
+            feed_complete_since: self.feed_complete_since,
+            had_notification: self.feed_complete_since.is_some(),
         };
-        self.histories.see(change, seen);
+        self.histories.record(change, context);
     }
 
-    /// Held for so long by somebody who then releases it.
-    fn once(&mut self, key: &str, owner: u64, ms: i64) {
-        self.gone_over();
+    /// Holds the lock for so long, then releases it.
+    fn hold_once(&mut self, key: &str, owner: u64, ms: i64) {
+        self.complete_scan_pass();
         self.held(key, owner, 60_000);
-        self.after(ms).gone(key, Ending::Released);
+        self.after(ms).gone(key, GoneReason::Released);
     }
 
     fn history(&self, key: &str) -> History {
-        self.histories.of(&id(key), self.now)
+        self.histories.history_of(&id(key), self.now)
     }
 
-    /// Who, from and until when (since the start), how it ended.
+    /// Owner, start and end (milliseconds since the start of the scenario), reason of the end.
     fn holds(&self, key: &str) -> Vec<(u64, i64, Option<i64>, &'static str)> {
         let holds = self.history(key).holds.into_iter();
-        let tell = |hold: Hold| {
+        let row = |hold: Hold| {
             let owner = u64::from_str_radix(hold.fingerprint.as_str(), 16).unwrap();
             let since = |at: Timestamp| at.millis_since(START);
-            let ending = hold.ending.map_or("holds", HowEnded::slug);
-            (owner, since(hold.from), hold.until.map(since), ending)
+            let ending = hold.end_reason.map_or("holds", HoldEndReason::slug);
+            (
+                owner,
+                since(hold.started_at),
+                hold.ended_at.map(since),
+                ending,
+            )
         };
-        holds.map(tell).collect()
+        holds.map(row).collect()
     }
 }
 
 #[test]
-fn a_hold_lasts_as_long_as_it_did_though_the_clock_was_set_meanwhile() {
+fn a_clock_step_does_not_change_the_duration_of_a_hold() {
     for step in [-3_600_000, 3_600_000] {
-        let mut story = Story::begin();
-        story.held("lock:a", 1, 60_000);
-        story.stepped_ms = step;
-        story.after(20_000 + step).gone("lock:a", Ending::Released);
-        let holds = story.holds("lock:a");
+        let mut scenario = Scenario::new();
+        scenario.held("lock:a", 1, 60_000);
+        scenario.clock_step_ms = step;
+        scenario
+            .after(20_000 + step)
+            .gone("lock:a", GoneReason::Released);
+        let holds = scenario.holds("lock:a");
         let (_, from, until, ending) = holds[0];
-        let lasted = until.map(|until| until - from);
-        assert_eq!((lasted, ending), (Some(20_000), "released"), "{step}");
+        let duration = until.map(|until| until - from);
+        assert_eq!((duration, ending), (Some(20_000), "released"), "{step}");
     }
 }
 
 #[test]
-fn a_hold_goes_from_the_first_sighting_to_the_release_and_counts_renewals() {
-    let mut story = Story::begin();
-    story.after(500).held("lock:a", 1, 10_000);
-    story.after(3_000).held("lock:a", 1, 10_000);
-    assert_eq!(story.holds("lock:a"), [(1, 500, None, "holds")]);
-    story.after(3_000).gone("lock:a", Ending::Released);
-    assert_eq!(story.holds("lock:a"), [(1, 500, Some(6_500), "released")]);
-    let hold = &story.history("lock:a").holds[0];
-    assert_eq!((hold.label.as_deref(), hold.renewals), (Some("api-1"), 1));
-    // A pass over the keyspace that began 1.5 s before did not find it.
+fn a_hold_lasts_from_first_observation_to_release_and_counts_renewals() {
+    let mut scenario = Scenario::new();
+    scenario.after(500).held("lock:a", 1, 10_000);
+    scenario.after(3_000).held("lock:a", 1, 10_000);
+    assert_eq!(scenario.holds("lock:a"), [(1, 500, None, "holds")]);
+    scenario.after(3_000).gone("lock:a", GoneReason::Released);
     assert_eq!(
-        (hold.from_is, hold.from_within_ms),
-        (Start::Appeared, Some(1_500))
+        scenario.holds("lock:a"),
+        [(1, 500, Some(6_500), "released")]
+    );
+    let hold = &scenario.history("lock:a").holds[0];
+    assert_eq!(
+        (hold.label.as_deref(), hold.renewal_count),
+        (Some("api-1"), 1)
+    );
+    // A scan pass that began 1.5 s before did not find it.
+    assert_eq!(
+        (hold.started_at_source, hold.started_at_uncertainty_ms),
+        (StartSource::Appeared, Some(1_500))
     );
 }
 
 #[test]
-fn the_lease_is_known_before_and_after_each_of_the_latest_renewals() {
-    let mut story = Story::begin();
-    story.held("lock:a", 1, 30_000);
-    assert_eq!(story.history("lock:a").beats, []);
-    story.after(10_000).held("lock:a", 1, 30_000);
-    story.after(10_000).held("lock:a", 1, 30_000);
+fn recent_renewals_start_with_the_lease_of_the_acquire() {
+    let mut scenario = Scenario::new();
+    scenario.held("lock:a", 1, 30_000);
+    assert_eq!(scenario.history("lock:a").renewals, []);
+    scenario.after(10_000).held("lock:a", 1, 30_000);
+    scenario.after(10_000).held("lock:a", 1, 30_000);
     let since = |at: Timestamp| at.millis_since(START);
-    let beats = story.history("lock:a").beats.into_iter();
-    let told: Vec<_> = beats
-        .map(|beat| (since(beat.at), since(beat.expires_at)))
+    let renewals = scenario.history("lock:a").renewals.into_iter();
+    let renewals: Vec<_> = renewals
+        .map(|renewal| (since(renewal.at), since(renewal.expires_at)))
         .collect();
-    assert_eq!(told, [(0, 30_000), (10_000, 40_000), (20_000, 50_000)]);
-    // The next owner's begin with its own hold.
-    story.after(1_000).held("lock:a", 2, 30_000);
-    story.after(5_000).held("lock:a", 2, 30_000);
-    let beats = story.history("lock:a").beats;
-    assert_eq!(beats.len(), 5);
-    assert_eq!(since(beats[3].at), 21_000);
+    assert_eq!(renewals, [(0, 30_000), (10_000, 40_000), (20_000, 50_000)]);
+    // The next owner's renewals begin with its own hold.
+    scenario.after(1_000).held("lock:a", 2, 30_000);
+    scenario.after(5_000).held("lock:a", 2, 30_000);
+    let renewals = scenario.history("lock:a").renewals;
+    assert_eq!(renewals.len(), 5);
+    assert_eq!(since(renewals[3].at), 21_000);
 }
 
 #[test]
-fn each_ending_is_told_from_the_others() {
-    let mut story = Story::begin();
-    // Its lease is over, and that was seen a little late.
-    story.held("lock:a", 1, 5_000);
-    story.after(5_300).gone("lock:a", Ending::Expired);
-    // Somebody else has it although its lease runs.
-    story.after(700).held("lock:a", 2, 60_000);
-    story.after(1_000).held("lock:a", 3, 2_000);
-    // Its lease was over when somebody else took it.
-    story.after(2_500).held("lock:a", 4, 60_000);
-    // Nobody looked for long.
-    story.after(9_000).held("lock:a", 5, 60_000);
-    story.after(1_000).gone("lock:a", Ending::Unknown);
+fn end_reasons_are_distinguished() {
+    let mut scenario = Scenario::new();
+    // Its lease expired, and the poll was slightly late.
+    scenario.held("lock:a", 1, 5_000);
+    scenario.after(5_300).gone("lock:a", GoneReason::Expired);
+    // Another owner has it before its lease expired.
+    scenario.after(700).held("lock:a", 2, 60_000);
+    scenario.after(1_000).held("lock:a", 3, 2_000);
+    // Its lease had expired when another owner acquired it.
+    scenario.after(2_500).held("lock:a", 4, 60_000);
+    // A long gap between observations.
+    scenario.after(9_000).held("lock:a", 5, 60_000);
+    scenario.after(1_000).gone("lock:a", GoneReason::Unknown);
     assert_eq!(
-        story.holds("lock:a"),
+        scenario.holds("lock:a"),
         [
             (5, 18_500, Some(19_500), "unknown"),
             (4, 9_500, Some(18_500), "unknown"),
@@ -251,123 +264,140 @@ fn each_ending_is_told_from_the_others() {
             (1, 0, Some(5_000), "expired"),
         ]
     );
-    let gaps = story.history("lock:a").gaps_ms();
+    let gaps = scenario.history("lock:a").gaps_ms();
     assert_eq!(gaps, [None, None, Some(500), None, Some(1_000)]);
 }
 
 #[test]
-fn a_forced_release_is_told_before_or_after_it_is_seen() {
-    let mut story = Story::begin();
-    story.held("lock:a", 1, 60_000);
-    story.after(1_000);
-    story.histories.forced(&id("lock:a"), &who(1), story.now);
-    story.after(100).gone("lock:a", Ending::Released);
-    story.after(1_000).held("lock:a", 2, 60_000);
-    story.after(1_000).gone("lock:a", Ending::Released);
-    story.histories.forced(&id("lock:a"), &who(2), story.now);
-    // Of somebody who does not have it, nothing is said.
-    story.after(1_000).held("lock:a", 3, 60_000);
-    story.histories.forced(&id("lock:a"), &who(9), story.now);
-    story.after(1_000).gone("lock:a", Ending::Released);
-    let endings: Vec<_> = story.holds("lock:a").iter().map(|hold| hold.3).collect();
+fn a_force_release_may_be_recorded_before_or_after_it_is_observed() {
+    let mut scenario = Scenario::new();
+    scenario.held("lock:a", 1, 60_000);
+    scenario.after(1_000);
+    scenario
+        .histories
+        .record_force_release(&id("lock:a"), &fingerprint(1), scenario.now);
+    scenario.after(100).gone("lock:a", GoneReason::Released);
+    scenario.after(1_000).held("lock:a", 2, 60_000);
+    scenario.after(1_000).gone("lock:a", GoneReason::Released);
+    scenario
+        .histories
+        .record_force_release(&id("lock:a"), &fingerprint(2), scenario.now);
+    // A force-release of another owner has no effect.
+    scenario.after(1_000).held("lock:a", 3, 60_000);
+    scenario
+        .histories
+        .record_force_release(&id("lock:a"), &fingerprint(9), scenario.now);
+    scenario.after(1_000).gone("lock:a", GoneReason::Released);
+    let endings: Vec<_> = scenario.holds("lock:a").iter().map(|hold| hold.3).collect();
     assert_eq!(endings, ["released", "forced", "forced"]);
 }
 
 #[test]
-fn who_puts_its_lock_back_after_a_forced_release_ends_it_by_itself() {
-    let mut story = Story::begin();
-    story.held("lock:a", 1, 60_000);
-    story.histories.forced(&id("lock:a"), &who(1), story.now);
-    story.after(2_500).held("lock:a", 1, 60_000);
-    story.after(1_000).gone("lock:a", Ending::Released);
-    assert_eq!(story.holds("lock:a"), [(1, 0, Some(3_500), "released")]);
+fn a_lock_set_again_after_a_force_release_ends_for_its_own_reason() {
+    let mut scenario = Scenario::new();
+    scenario.held("lock:a", 1, 60_000);
+    scenario
+        .histories
+        .record_force_release(&id("lock:a"), &fingerprint(1), scenario.now);
+    scenario.after(2_500).held("lock:a", 1, 60_000);
+    scenario.after(1_000).gone("lock:a", GoneReason::Released);
+    assert_eq!(scenario.holds("lock:a"), [(1, 0, Some(3_500), "released")]);
 }
 
 #[test]
-fn what_never_had_a_quorum_was_no_hold() {
-    let mut story = Story::begin();
+fn an_owner_without_a_quorum_is_not_a_hold() {
+    let mut scenario = Scenario::new();
     let remains = Lock {
         verdict: Verdict::Partial,
         owner: None,
-        ..story.lock("lock:a", 1, 5_000)
+        ..scenario.lock("lock:a", 1, 5_000)
     };
-    story.see(remains.clone());
-    story.after(1_000).gone("lock:a", Ending::Released);
-    assert_eq!(story.holds("lock:a"), []);
-    // It was on its way: from its first sighting on.
-    story.see(Lock {
-        acquired_at: story.now,
+    scenario.observe(remains.clone());
+    scenario.after(1_000).gone("lock:a", GoneReason::Released);
+    assert_eq!(scenario.holds("lock:a"), []);
+    // An acquire in progress counts from its first observation.
+    scenario.observe(Lock {
+        acquired_at: scenario.now,
         ..remains
     });
-    story.after(20).held("lock:a", 1, 5_000);
-    assert_eq!(story.holds("lock:a"), [(1, 1_000, None, "holds")]);
+    scenario.after(20).held("lock:a", 1, 5_000);
+    assert_eq!(scenario.holds("lock:a"), [(1, 1_000, None, "holds")]);
 }
 
 #[test]
-fn readers_come_and_go_one_by_one() {
-    let mut story = Story::begin();
-    let shared = |story: &Story, owners: &[u64]| {
-        let locks = owners.iter().map(|n| story.lock("lock:a", *n, 60_000));
+fn readers_have_separate_holds() {
+    let mut scenario = Scenario::new();
+    let shared = |scenario: &Scenario, owners: &[u64]| {
+        let locks = owners.iter().map(|n| scenario.lock("lock:a", *n, 60_000));
         Lock {
             mode: Mode::Shared,
             owners: locks.flat_map(|lock| lock.owners).collect(),
-            ..story.lock("lock:a", owners[0], 60_000)
+            ..scenario.lock("lock:a", owners[0], 60_000)
         }
     };
-    story.see(shared(&story, &[1]));
-    story.after(1_000);
-    story.see(shared(&story, &[1, 2]));
-    story.after(1_000);
-    story.see(shared(&story, &[2]));
+    scenario.observe(shared(&scenario, &[1]));
+    scenario.after(1_000);
+    scenario.observe(shared(&scenario, &[1, 2]));
+    scenario.after(1_000);
+    scenario.observe(shared(&scenario, &[2]));
     assert_eq!(
-        story.holds("lock:a"),
+        scenario.holds("lock:a"),
         [(2, 1_000, None, "holds"), (1, 0, Some(2_000), "released")]
     );
 }
 
 #[test]
-fn a_start_is_not_made_up() {
-    let mut story = Story::begin();
-    // Its name is not scanned for, so nobody knows since when it was there.
-    story.held("other", 1, 60_000);
-    assert_eq!(story.history("other").holds[0].from_is, Start::FirstSeen);
-    // The last pass over the keyspace began too long ago.
-    story.after(60_000).held("lock:a", 1, 60_000);
-    let hold = story.history("lock:a").holds.remove(0);
+fn an_unknown_start_is_reported_as_unknown() {
+    let mut scenario = Scenario::new();
+    // Its key does not match a scanned pattern, so the start is unknown.
+    scenario.held("other", 1, 60_000);
     assert_eq!(
-        (hold.from_is, hold.from_within_ms),
-        (Start::FirstSeen, None)
+        scenario.history("other").holds[0].started_at_source,
+        StartSource::FirstSeen
     );
-    // It says itself since when.
+    // The last scan pass began too long ago.
+    scenario.after(60_000).held("lock:a", 1, 60_000);
+    let hold = scenario.history("lock:a").holds.remove(0);
+    assert_eq!(
+        (hold.started_at_source, hold.started_at_uncertainty_ms),
+        (StartSource::FirstSeen, None)
+    );
+    // The value contains the start.
     let claimed = Lock {
         acquired_at: START,
-        acquired_at_is: AcquiredAt::Claimed,
-        ..story.lock("lock:b", 1, 60_000)
+        acquired_at_source: AcquiredAtSource::Claimed,
+        ..scenario.lock("lock:b", 1, 60_000)
     };
-    story.see(claimed);
-    let hold = story.history("lock:b").holds.remove(0);
-    assert_eq!((hold.from_is, hold.from), (Start::Claimed, START));
+    scenario.observe(claimed);
+    let hold = scenario.history("lock:b").holds.remove(0);
+    assert_eq!(
+        (hold.started_at_source, hold.started_at),
+        (StartSource::Claimed, START)
+    );
 }
 
 #[test]
-fn what_is_told_has_just_begun_unless_it_may_have_been_there_before() {
-    let mut story = Story::begin();
-    story.fed_since = Some(story.now.plus_millis(-5_000));
-    story.after(30_000).held("lock:a", 1, 60_000);
-    // Nobody looked for long, and nothing was missed.
-    story.after(30_000).held("lock:a", 2, 60_000);
-    for hold in story.history("lock:a").holds {
+fn a_notified_hold_has_just_begun_unless_it_may_have_existed_before() {
+    let mut scenario = Scenario::new();
+    scenario.feed_complete_since = Some(scenario.now.plus_millis(-5_000));
+    scenario.after(30_000).held("lock:a", 1, 60_000);
+    // A long gap between polls, without a missed notification.
+    scenario.after(30_000).held("lock:a", 2, 60_000);
+    for hold in scenario.history("lock:a").holds {
         assert_eq!(
-            (hold.from_is, hold.from_within_ms),
-            (Start::Appeared, Some(0))
+            (hold.started_at_source, hold.started_at_uncertainty_ms),
+            (StartSource::Appeared, Some(0))
         );
         assert!(
-            hold.ending
-                .is_none_or(|ending| ending == HowEnded::TakenOver)
+            hold.end_reason
+                .is_none_or(|ending| ending == HoldEndReason::TakenOver)
         );
     }
-    // The nodes began to tell after the last look at the whole keyspace.
-    story.fed_since = Some(story.now);
-    story.held("lock:b", 1, 60_000);
-    assert_eq!(story.history("lock:b").holds[0].from_is, Start::FirstSeen);
+    // Notifications began after the last scan pass.
+    scenario.feed_complete_since = Some(scenario.now);
+    scenario.held("lock:b", 1, 60_000);
+    assert_eq!(
+        scenario.history("lock:b").holds[0].started_at_source,
+        StartSource::FirstSeen
+    );
 }

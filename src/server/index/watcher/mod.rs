@@ -1,10 +1,10 @@
-//! Watches one group: looks at what its nodes tell, at what is due, at new names as the scan finds them, and every second
-//! at what no node tells of.
+//! Watches one group. Reads keys with notifications, keys whose timers fired, and new keys found by
+//! the scan; once per second, reads all locks that no notifications cover.
 
-mod heat;
-mod looking;
-mod passes;
-mod told;
+mod hot_keys;
+mod notifications;
+mod poll;
+mod scan_passes;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -15,262 +15,311 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::report::Report;
-use super::{Index, view_of};
-use crate::domain::{Coverage, FeedLevel, LockKey, NodeState, NodeView, Timestamp};
-use crate::server::nodes::Group;
-use heat::Heat;
-use looking::Unsettled;
+use super::{Index, initial_group_view};
+use crate::domain::{
+    FeedLevel, LockKey, NodeState, NodeView, ScanCoverage, ScanProgress, Timestamp,
+};
+use crate::server::nodes::{Group, LockNames};
+use hot_keys::HotKeys;
+use poll::UnsettledLock;
 
-/// How often locks are looked at of which no node tells.
-const EVERY: Duration = Duration::from_secs(1);
-/// Where nodes tell of every change, everything is looked at once in so many seconds all the same.
-const RECONCILED_IN: usize = 60;
-/// The pause between two looks at locks that were acted on: however many acts there are, looking costs the nodes little.
-const BETWEEN_ACTED: Duration = Duration::from_millis(100);
-/// The same between looks at what nodes told. After a quiet moment there is none.
-const BETWEEN_TOLD: Duration = Duration::from_millis(9);
-/// How often it is asked whether every node has been asked.
-const BETWEEN_MEETINGS: Duration = Duration::from_millis(20);
-/// Keys per look: bounds memory and the time that one report holds the observer.
-const KEYS_AT_ONCE: usize = 2_000;
-/// A lock that went away is looked at for this much longer: busy locks come back between two passes of the scan.
-const AFTERLOOK: Duration = Duration::from_secs(10);
-/// Our own clock does not jump like this by itself.
-const CLOCK_STEP: Duration = Duration::from_secs(1);
+/// How often locks without notifications are read.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// With notifications for every change, all locks are still read once within this number of rounds,
+/// in case a notification was lost.
+const RECONCILE_ROUNDS: usize = 60;
+/// The shortest time between polls requested by operations. Bounds the load on the nodes for any
+/// rate of operations.
+const REQUESTED_POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// The same for polls caused by notifications. After a quiet period there is no delay.
+const NOTIFICATION_INTERVAL: Duration = Duration::from_millis(9);
+/// How often it is checked whether every node was probed.
+const FIRST_REPLY_CHECK_INTERVAL: Duration = Duration::from_millis(20);
+/// Keys per poll. Bounds memory and the time for which one report blocks the observer.
+const MAX_KEYS_PER_POLL: usize = 2_000;
+/// A removed lock is still polled for this long: busy locks reappear between two scan passes.
+const REMOVED_LOCK_POLL_TIME: Duration = Duration::from_secs(10);
+/// A larger difference between wall clock and monotonic clock is a clock step, not drift.
+const CLOCK_STEP_THRESHOLD: Duration = Duration::from_secs(1);
 
 /// Watches one group until `stop` is cancelled.
 pub(super) async fn watch(
     index: Index,
     group: Arc<Group>,
-    mut acted: mpsc::Receiver<LockKey>,
+    mut poll_requests: mpsc::Receiver<LockKey>,
     stop: CancellationToken,
 ) {
-    group.feed(stop.clone());
-    let (found, mut names) = mpsc::channel(64);
-    let scanning = tokio::spawn(Arc::clone(&group).scan(found, stop.clone()));
-    let mut tick = interval(EVERY);
+    let (scanned_tx, mut scan_events) = mpsc::channel(64);
+    let names = Arc::new(lock_names(&index, &group));
+    group.start_feeds(Arc::clone(&names), stop.clone());
+    let scan = Arc::clone(&group).scan(scanned_tx, Arc::clone(&names), stop.clone());
+    let scanning = tokio::spawn(scan);
+    let mut tick = interval(POLL_INTERVAL);
+    // A slow round delays the next one instead of causing a burst.
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let seat = index.seats.of(&group.config.name);
-    let due = seat.map(|seat| seat.due).unwrap_or_default();
+    let group_entry = index.groups.get(&group.config.name);
+    let recheck_timers = group_entry
+        .map(|group| group.recheck_timers)
+        .unwrap_or_default();
     let clock = group.clock().clone();
-    let mut watcher = Watcher::new(index, Arc::clone(&group));
-    let mut rested = [Instant::now(); 2];
+    let mut watcher = Watcher::new(index, Arc::clone(&group), names);
+    // For requested polls and for notifications.
+    let mut not_before = [Instant::now(); 2];
     loop {
-        let going_on = tokio::select! {
+        let is_running = tokio::select! {
             () = stop.cancelled() => false,
-            _ = tick.tick() => watcher.round().await,
-            () = asked_every_node(&group), if !watcher.has_met_nodes => {
-                watcher.has_met_nodes = true;
-                watcher.round().await
+            _ = tick.tick() => watcher.poll_round().await,
+            () = wait_until_all_nodes_probed(&group), if !watcher.has_polled_all_nodes => {
+                watcher.has_polled_all_nodes = true;
+                watcher.poll_round().await
             }
-            Some(key) = next_after(rested[0], &mut acted) => {
-                let going_on = watcher.look_at_acted(key, &mut acted).await;
-                rested[0] = Instant::now() + BETWEEN_ACTED;
-                going_on
+            Some(key) = next_requested(not_before[0], &mut poll_requests) => {
+                let is_running = watcher.poll_requested(key, &mut poll_requests).await;
+                not_before[0] = Instant::now() + REQUESTED_POLL_INTERVAL;
+                is_running
             }
-            () = told_after(rested[1], &group) => {
-                let going_on = watcher.look_at_told().await;
-                rested[1] = Instant::now() + BETWEEN_TOLD;
-                going_on
+            () = wait_for_notification(not_before[1], &group) => {
+                let is_running = watcher.process_notifications().await;
+                not_before[1] = Instant::now() + NOTIFICATION_INTERVAL;
+                is_running
             }
-            keys = due.next(&clock, KEYS_AT_ONCE) => watcher.look(&keys).await,
-            () = sleep_until(watcher.wakes_at()), if watcher.has_unsettled() => {
-                watcher.look_at_unsettled().await
+            keys = recheck_timers.next(&clock, MAX_KEYS_PER_POLL) => watcher.poll(&keys).await,
+            () = sleep_until(watcher.next_unsettled_at()), if watcher.has_unsettled() => {
+                watcher.poll_unsettled().await
             }
-            () = sleep_until(watcher.samples_at()), if watcher.has_samples() => {
-                watcher.look_at_samples().await
+            () = sleep_until(watcher.next_sample_at()), if watcher.has_samples() => {
+                watcher.poll_hot_keys().await
             }
-            () = std::future::ready(()), if watcher.has_to_resync() => {
-                watcher.look_at_more().await
+            // Always ready: the resync proceeds in batches between other events.
+            () = std::future::ready(()), if watcher.needs_resync() => {
+                watcher.continue_resync().await
             }
-            Some(scanned) = names.recv() => watcher.take(scanned, &mut names).await,
+            Some(scanned) = scan_events.recv() => watcher.process_scan(scanned, &mut scan_events).await,
         };
-        if !going_on {
+        if !is_running {
             break;
         }
     }
     scanning.abort();
 }
 
-/// The next key, but not before `rested`.
-async fn next_after(rested: Instant, acted: &mut mpsc::Receiver<LockKey>) -> Option<LockKey> {
-    sleep_until(rested).await;
-    acted.recv().await
+/// The names of the group's locks, which the index knows.
+fn lock_names(index: &Index, group: &Group) -> LockNames {
+    let (index, name) = (index.clone(), group.config.name.clone());
+    LockNames::new(move |key| index.snapshot().contains_key(&name, key))
 }
 
-/// Waits until a node told something, but not before `rested`.
-async fn told_after(rested: Instant, group: &Group) {
-    sleep_until(rested).await;
-    group.inbox().rung().await;
+/// The next requested key, not before `not_before`.
+async fn next_requested(
+    not_before: Instant,
+    poll_requests: &mut mpsc::Receiver<LockKey>,
+) -> Option<LockKey> {
+    sleep_until(not_before).await;
+    poll_requests.recv().await
 }
 
-/// Waits until every node answered or was found to be out of reach.
-async fn asked_every_node(group: &Group) {
-    while group.nodes().iter().any(|node| node.since.is_none()) {
-        sleep(BETWEEN_MEETINGS).await;
+/// Waits for a notification, not before `not_before`.
+async fn wait_for_notification(not_before: Instant, group: &Group) {
+    sleep_until(not_before).await;
+    group.changes().wait_for_change().await;
+}
+
+/// Waits until every node has replied or was found to be unreachable.
+async fn wait_until_all_nodes_probed(group: &Group) {
+    while group.node_views().iter().any(|node| node.since.is_none()) {
+        sleep(FIRST_REPLY_CHECK_INTERVAL).await;
     }
 }
 
-/// How a node is and since when, as far as it changes what is shown of its locks: it may have been away between two rounds.
-type NodeFace = (NodeState, Option<Timestamp>, bool, FeedLevel);
+/// The state of a node as far as it affects its locks. The start time reveals an outage between two
+/// rounds.
+type NodeCondition = (NodeState, Option<Timestamp>, bool, FeedLevel);
 
 pub(super) struct Watcher {
     index: Index,
     group: Arc<Group>,
-    /// The last complete pass of each node.
-    passes: BTreeMap<String, Coverage>,
-    /// Names under which a look showed no lock: the scan may pass them over for a while.
-    passed_over: HashSet<LockKey>,
-    passed_over_since: Instant,
-    /// Names under which there is something else than a lock.
+    /// The names under which locks were found.
+    names: Arc<LockNames>,
+    /// The last completed scan pass of each node.
+    passes: BTreeMap<String, ScanCoverage>,
+    /// How far the first pass over each node is.
+    progress: BTreeMap<String, ScanProgress>,
+    /// Keys that are not locks. The scan skips them for a while.
+    non_locks: HashSet<LockKey>,
+    non_locks_since: Instant,
+    /// Keys that exist but are not locks.
     rejected: HashSet<LockKey>,
-    /// Those of them that were written since.
+    /// Rejected keys that were written since.
     postponed: BTreeSet<LockKey>,
-    looked_at: Option<Timestamp>,
-    /// The locks that were on the board in the last round and that no node tells of.
-    known: BTreeSet<LockKey>,
-    /// Locks that went away lately, and when to stop looking for them.
-    lately: BTreeMap<LockKey, Instant>,
-    /// New names that went unanswered: the next round asks again.
+    last_polled_at: Option<Timestamp>,
+    /// The indexed locks without notifications, as of the last round.
+    polled_keys: BTreeSet<LockKey>,
+    /// Recently removed locks, and until when they are polled.
+    recently_removed: BTreeMap<LockKey, Instant>,
+    /// New keys without a reply. The next round retries them.
     unanswered: BTreeSet<LockKey>,
-    /// When a node last left a look unanswered.
-    missed: BTreeMap<String, Timestamp>,
-    /// Locks that were caught in the middle of a change.
-    unsettled: HashMap<LockKey, Unsettled>,
-    /// Whether a look may be taken up again later.
-    can_come_back: bool,
-    heat: Heat,
-    /// What is still to be looked at because anything may have happened to it.
+    /// When each node last failed to reply to a poll.
+    last_missed_at: BTreeMap<String, Timestamp>,
+    /// Locks that were read during a change of owner.
+    unsettled: HashMap<LockKey, UnsettledLock>,
+    /// Whether later rounds can complete what a poll left open. False for a one-shot scan.
+    is_long_running: bool,
+    hot_keys: HotKeys,
+    /// Locks that are still to be read after a discontinuity.
     resync: VecDeque<LockKey>,
-    /// Where the slow round over everything stands.
-    reconciled: Option<LockKey>,
-    faces: Vec<NodeFace>,
-    /// Whether there was a round since every node has been asked: what they say first is shown at once.
-    has_met_nodes: bool,
+    /// The last key read by the reconciliation.
+    reconcile_cursor: Option<LockKey>,
+    node_conditions: Vec<NodeCondition>,
+    /// Whether a round has run since every node was probed. The first replies are shown without
+    /// delay.
+    has_polled_all_nodes: bool,
     last_round: Option<(Timestamp, Instant)>,
 }
 
 impl Watcher {
-    pub(super) fn new(index: Index, group: Arc<Group>) -> Self {
+    pub(super) fn new(index: Index, group: Arc<Group>, names: Arc<LockNames>) -> Self {
         Self {
             index,
             group,
+            names,
             passes: BTreeMap::new(),
-            passed_over: HashSet::new(),
-            passed_over_since: Instant::now(),
+            progress: BTreeMap::new(),
+            non_locks: HashSet::new(),
+            non_locks_since: Instant::now(),
             rejected: HashSet::new(),
             postponed: BTreeSet::new(),
-            looked_at: None,
-            known: BTreeSet::new(),
-            lately: BTreeMap::new(),
+            last_polled_at: None,
+            polled_keys: BTreeSet::new(),
+            recently_removed: BTreeMap::new(),
             unanswered: BTreeSet::new(),
-            missed: BTreeMap::new(),
+            last_missed_at: BTreeMap::new(),
             unsettled: HashMap::new(),
-            can_come_back: true,
-            heat: Heat::default(),
+            is_long_running: true,
+            hot_keys: HotKeys::default(),
             resync: VecDeque::new(),
-            reconciled: None,
-            faces: Vec::new(),
-            has_met_nodes: false,
+            reconcile_cursor: None,
+            node_conditions: Vec::new(),
+            has_polled_all_nodes: false,
             last_round: None,
         }
     }
 
-    /// Looks at what has to be looked at every second, and reports the group's health. False when nobody listens any more.
-    async fn round(&mut self) -> bool {
-        let asked_at = self.index.now();
-        if self.is_another_world(asked_at) {
-            self.resync_everything();
+    /// Runs the polls that are due every second and reports the group's health. Returns false when
+    /// the observer has stopped.
+    async fn poll_round(&mut self) -> bool {
+        self.names.expire_found();
+        let read_at = self.index.now();
+        if self.detect_discontinuity(read_at) {
+            self.resync_all();
         }
-        let fed = self.group.fed();
-        let mut keys = if fed.is_everything() {
-            self.known.clear();
-            self.lately.clear();
+        let feed = self.group.feed_coverage();
+        let mut keys = if feed.covers_everything() {
+            self.polled_keys.clear();
+            self.recently_removed.clear();
             self.next_to_reconcile()
         } else {
-            if fed.is_learning() {
-                self.teach();
+            if feed.is_learning() {
+                self.learn_prefixes();
             }
-            self.untold(&fed)
+            self.keys_without_feed(&feed)
         };
-        keys.extend(self.index.wants.wanted(&self.group.config.name));
+        keys.extend(self.index.local_demand.keys_of(&self.group.config.name));
         keys.extend(self.next_postponed());
-        keys.extend(self.heat.cool());
+        keys.extend(self.hot_keys.remove_cooled());
+        // A key may be due for several reasons.
         keys.sort_unstable();
         keys.dedup();
-        for keys in keys.chunks(KEYS_AT_ONCE) {
-            if !self.look(keys).await {
+        for keys in keys.chunks(MAX_KEYS_PER_POLL) {
+            if !self.poll(keys).await {
                 return false;
             }
         }
-        self.look_at_unanswered_names().await && self.tell_group(asked_at).await
+        self.retry_unanswered().await && self.report_group(read_at).await
     }
 
-    /// The known locks of which no node tells, and those that went away lately.
-    fn untold(&mut self, fed: &crate::server::nodes::Fed) -> Vec<LockKey> {
+    /// The indexed locks without notifications, and recently removed ones.
+    fn keys_without_feed(
+        &mut self,
+        feed: &crate::server::nodes::GroupFeedCoverage,
+    ) -> Vec<LockKey> {
         let name = &self.group.config.name;
-        let mut known = self.index.snapshot().keys_of(name);
-        known.retain(|key| fed.since(key).is_none());
+        let mut polled_keys = self.index.snapshot().keys_of(name);
+        polled_keys.retain(|key| feed.complete_since(key).is_none());
         let now = Instant::now();
-        self.lately.extend(
-            self.known
-                .difference(&known)
-                .map(|key| (key.clone(), now + AFTERLOOK)),
+        self.recently_removed.extend(
+            self.polled_keys
+                .difference(&polled_keys)
+                .map(|key| (key.clone(), now + REMOVED_LOCK_POLL_TIME)),
         );
-        self.lately
-            .retain(|key, until| *until > now && !known.contains(key));
-        let keys = known.iter().chain(self.lately.keys()).cloned().collect();
-        self.known = known;
+        self.recently_removed
+            .retain(|key, until| *until > now && !polled_keys.contains(key));
+        let keys = polled_keys
+            .iter()
+            .chain(self.recently_removed.keys())
+            .cloned()
+            .collect();
+        self.polled_keys = polled_keys;
         keys
     }
 
-    /// Whether a node or a clock is not what it was a round ago.
-    fn is_another_world(&mut self, now: Timestamp) -> bool {
-        let face = |node: &NodeView| {
+    /// Compares node states and clock with the last round. Returns whether a node changed or the
+    /// clock was stepped; all locks are read again then.
+    fn detect_discontinuity(&mut self, now: Timestamp) -> bool {
+        let condition = |node: &NodeView| {
             let is_hazard = node.hazard_until.is_some();
             (node.state, node.since, is_hazard, node.feed)
         };
-        let faces: Vec<NodeFace> = self.group.nodes().iter().map(face).collect();
-        let changed = faces != self.faces;
-        self.faces = faces;
+        let node_conditions: Vec<NodeCondition> =
+            self.group.node_views().iter().map(condition).collect();
+        let changed = node_conditions != self.node_conditions;
+        self.node_conditions = node_conditions;
         let before = self.last_round.replace((now, Instant::now()));
         let stepped = before.is_some_and(|(then, instant)| {
-            let ours = i64::try_from(instant.elapsed().as_millis()).unwrap_or(i64::MAX);
-            let off = now.millis_since(then).saturating_sub(ours);
-            u128::from(off.unsigned_abs()) > CLOCK_STEP.as_millis()
+            let elapsed_ms = i64::try_from(instant.elapsed().as_millis()).unwrap_or(i64::MAX);
+            let deviation = now.millis_since(then).saturating_sub(elapsed_ms);
+            u128::from(deviation.unsigned_abs()) > CLOCK_STEP_THRESHOLD.as_millis()
         });
         changed || stepped
     }
 
-    /// Reports the group's health and coverage; `asked_at` is when its locks were looked at. False when nobody listens.
-    pub(super) async fn tell_group(&mut self, asked_at: Timestamp) -> bool {
-        let nodes = self.group.nodes();
+    /// Reports the group's health and coverage. `read_at` is when its locks were read. Returns
+    /// false when the observer has stopped.
+    pub(super) async fn report_group(&mut self, read_at: Timestamp) -> bool {
+        let nodes = self.group.node_views();
         if nodes.iter().any(|node| node.state == NodeState::Up) {
-            self.looked_at = Some(asked_at);
+            self.last_polled_at = Some(read_at);
         }
-        // Nodes of a cluster that serve nothing any more have nothing to be counted.
-        self.passes
-            .retain(|name, _| nodes.iter().any(|node| node.name == *name));
-        let mut view = view_of(&self.group);
+        // A node that left the cluster no longer counts towards the coverage.
+        let is_member = |name: &String| nodes.iter().any(|node| node.name == *name);
+        self.passes.retain(|name, _| is_member(name));
+        self.progress.retain(|name, _| is_member(name));
+        let mut view = initial_group_view(&self.group);
         view.coverage = self.coverage();
-        view.looked_at = self.looked_at;
+        view.last_polled_at = self.last_polled_at;
         self.index
             .reports
-            .send(Report::Group(Arc::new(view)))
+            .send(Report::GroupStatus(Arc::new(view)))
             .await
             .is_ok()
     }
 
-    /// Looks at the locks that something was done to.
-    async fn look_at_acted(&mut self, first: LockKey, acted: &mut mpsc::Receiver<LockKey>) -> bool {
+    /// Reads the locks for which a poll was requested.
+    async fn poll_requested(
+        &mut self,
+        first: LockKey,
+        poll_requests: &mut mpsc::Receiver<LockKey>,
+    ) -> bool {
         let mut keys = BTreeSet::from([first]);
-        while let Ok(key) = acted.try_recv() {
+        // Requests that arrived since the last poll share one poll.
+        while let Ok(key) = poll_requests.try_recv() {
             keys.insert(key);
         }
         let keys: Vec<LockKey> = keys.into_iter().collect();
         for key in &keys {
-            self.group.touched_by_us(key);
+            // Without this, the access sensor would attribute the console's own commands to other
+            // clients.
+            self.group.record_own_access(key);
         }
-        self.look(&keys).await
+        self.poll(&keys).await
     }
 }

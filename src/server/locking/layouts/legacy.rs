@@ -1,58 +1,63 @@
-//! `SETNX key <moment>`, taken over with `GETSET` once the moment is past: the lock of the years before `SET NX PX`.
+//! `SETNX key <timestamp>`, taken over with `GETSET` after the timestamp: the lock recipe from
+//! before `SET NX PX` existed.
 //!
 //! ```text
-//! SET lock:import  1795200545.123456789      it ends then, in seconds; the key has no TTL
+//! SET lock:import  1795200545.123456789      expires at this time, in seconds; the key has no TTL
 //! ```
 //!
-//! **What is written.** Seconds with a fraction, as `time.time()` or `Time.now.to_f` give them, read by everybody who reads
-//! them as a number. The nine digits behind the point are random and stay the same for as long as a lock is held: they are
-//! the owner's sign, by which it extends and releases. The seconds in front of them are the lease, rounded up by less than
-//! a second, as the classic recipe adds one. They only ever become later: what was promised before stays true, also when an
-//! extension fails; where one asks for less than is left, the value stays, and a token that is answered then is another of the same hold. So a token goes on working after an extension, although the value is another.
-//! Whole seconds would be the same for everybody who came in the same second; milliseconds are read as seconds by most
-//! clients: a lock for 50,000 years.
+//! **Value.** Seconds with a fraction, as returned by `time.time()` or `Time.now.to_f`, which every
+//! client that parses a number can read. The nine fractional digits are random and stay the same
+//! for as long as the lock is held: they identify the owner when it extends and releases. The
+//! seconds are the expiry, rounded up by less than a second, as the classic recipe adds one. They
+//! only increase: an earlier promise stays true when an extend fails. If an extend requests less
+//! than the remaining time, the value stays unchanged, and the token in the response is another
+//! token of the same hold. A token therefore stays usable after an extend, although the stored
+//! value changes. Whole seconds would be equal for all clients that acquire in the same second.
+//! Milliseconds are read as seconds by most clients: a lock for 50,000 years.
 //!
-//! **Other units.** A client that reads our seconds as milliseconds sees a moment of January 1970 and takes the lock at once;
-//! nothing on the node shows that there is one, as long as the lock is free. Where it left a moment in milliseconds, it is not
-//! taken over, and that is said. One that reads nothing but whole numbers fails on the point, which locks it out.
+//! **Other units.** A client that reads our seconds as milliseconds sees a timestamp in January
+//! 1970 and takes the lock over immediately; a free lock gives no hint that such a client exists. A
+//! timestamp that such a client left in milliseconds is not taken over, and the error says so. A
+//! client that parses whole numbers only fails at the decimal point, which locks it out.
 //!
-//! **Whose clock.** Whether a moment is past is judged by the clock of whoever takes the lock, as by the classic clients: by
-//! the same one that wrote the value, the same on all nodes, and without `TIME`, after which scripts may not write before
-//! Redis 5. Clocks must not differ by more than what a lease has to spare.
+//! **Clocks.** The acquirer's clock decides whether a timestamp is in the past, as with classic
+//! clients: it is the clock that wrote the value, it is the same for all nodes, and it avoids
+//! `TIME`, after which scripts may not write before Redis 5. Clocks must not differ by more than
+//! the safety margin of a lease.
 //!
-//! **What is taken over.** A string that names a past moment may also be a note of when a job ran last. It is replaced only where it
-//! is a lock: by its name, by a pin in the configuration, or by nine digits behind the point, which is how locks are written here.
+//! **Take-over.** A string with a timestamp in the past can also be a note of when a job last ran.
+//! It is replaced only if it is a lock: by its name, by a format override in the configuration, or
+//! by nine fractional digits, as this console writes them.
 //!
-//! **What cannot be mended.** Of two classic clients that find a moment past, the one that comes second overwrites the first
-//! one's value with its own, slightly later, before it sees that it has lost. If that hits ours, our token matches no more:
-//! extending and releasing say `not-owner`, and the lock ends at the moment that the other one wrote. And a classic client
-//! that is late deletes whatever is there.
+//! **Known limits.** If two classic clients find an expired timestamp, the second one overwrites
+//! the first one's value with its own, slightly later one, before it notices that it has lost. If
+//! this hits our value, our token no longer matches: extend and release return `not-owner`, and the
+//! lock ends at the other client's timestamp. A classic client that is late deletes the key
+//! regardless of its owner.
 
 use std::time::Duration;
 
 use redis::RedisResult;
 
-use super::Bid;
-use super::plain::{self, theirs, with_fence};
+use super::LockRequest;
+use super::plain::{self, add_fence_arguments, conflict_reply};
 use crate::domain::{LockKey, Timestamp};
 use crate::server::clock::Clock;
+use crate::server::key_state::RedisValue;
 use crate::server::locking::Token;
-use crate::server::locking::ballot::Vote;
-use crate::server::nodes::line::Line;
-use crate::server::nodes::lock_node::Connection;
-use crate::server::nodes::scripts::{ACQUIRE_LEGACY, Given, REWRITE_LEGACY, Told};
-use crate::server::sighting::Value;
+use crate::server::locking::quorum_round::NodeReply;
+use crate::server::nodes::connection::Connection;
+use crate::server::nodes::lock_node::RedisTransport;
+use crate::server::nodes::scripts::{ACQUIRE_LEGACY, AcquireReply, REWRITE_LEGACY, ScriptReply};
 
-/// What tokens look like.
-pub const SHAPE: &str = "must be a moment in seconds with six digits or more behind the point, such as \
-                         `1795200545.123456789`, for this format";
+/// The number of fractional digits of a generated token.
+const GENERATED_DIGITS: usize = 9;
+/// The minimum number of fractional digits of a caller-supplied token.
+const MIN_DIGITS: usize = 6;
 
-/// Digits that a fresh sign has, and that one which is brought along needs.
-const DIGITS: (usize, usize) = (9, 6);
-
-/// Whether this is a moment in seconds or milliseconds.
-pub fn is_moment(token: &Token) -> bool {
-    let (whole, fraction) = parts(token.expose());
+/// Whether this is a timestamp in seconds or milliseconds.
+pub fn is_timestamp(token: &Token) -> bool {
+    let (whole, fraction) = split_seconds(token.expose());
     let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
     match (whole.len(), fraction) {
         (10, Some(fraction)) => is_number(whole) && is_number(fraction),
@@ -61,108 +66,122 @@ pub fn is_moment(token: &Token) -> bool {
     }
 }
 
-/// The digits by which an owner is known, if there are enough of them.
-pub fn sign(token: &Token) -> Option<&[u8]> {
-    let (_, fraction) = parts(token.expose());
-    fraction.filter(|sign| is_moment(token) && sign.len() >= DIGITS.1)
+/// The fractional digits that identify the owner, if there are enough of them.
+pub fn owner_id(token: &Token) -> Option<&[u8]> {
+    let (_, fraction) = split_seconds(token.expose());
+    fraction.filter(|digits| is_timestamp(token) && digits.len() >= MIN_DIGITS)
 }
 
-fn parts(value: &[u8]) -> (&[u8], Option<&[u8]>) {
+fn split_seconds(value: &[u8]) -> (&[u8], Option<&[u8]>) {
     match value.iter().position(|&byte| byte == b'.') {
         Some(point) => (&value[..point], Some(&value[point + 1..])),
         None => (value, None),
     }
 }
 
-/// A fresh sign. Its seconds are long past; each try writes its own.
-pub fn mint() -> Token {
-    let sign = rand::random_range(0..10_u32.pow(9));
-    signed(format!("{sign:0width$}", width = DIGITS.0).as_bytes())
+/// Generates a token. Its seconds are long past; each attempt writes its own.
+pub fn generate_token() -> Token {
+    let owner_id = rand::random_range(0..10_u32.pow(9));
+    token_with_owner_id(format!("{owner_id:0GENERATED_DIGITS$}").as_bytes())
 }
 
-/// The same token for all tokens of one hold.
-pub fn first_token(token: &Token) -> Option<Token> {
-    sign(token).map(signed)
+/// Maps all tokens of one hold to the same token.
+pub fn canonical_token(token: &Token) -> Option<Token> {
+    owner_id(token).map(token_with_owner_id)
 }
 
-fn signed(sign: &[u8]) -> Token {
-    Token::from_bytes([b"1000000000.", sign].concat())
+fn token_with_owner_id(owner_id: &[u8]) -> Token {
+    Token::from_bytes([b"1000000000.", owner_id].concat())
 }
 
-/// The owner's sign behind the first second with which the lock lasts for a lease from now on.
-pub fn written(token: &Token, ttl: Duration, now: Timestamp) -> Option<Token> {
-    let sign = sign(token)?;
-    let ends = now.plus(ttl).millis();
-    // As many digits as the milliseconds have: what follows makes it later still.
-    let is_behind = sign[..3] < *format!("{:03}", ends.rem_euclid(1000)).as_bytes();
-    let second = ends.div_euclid(1000) + i64::from(is_behind);
-    let value = [format!("{second:010}.").as_bytes(), sign].concat();
+/// The first second for which the lock lasts at least for the full lease, followed by the owner's
+/// digits.
+pub fn stored_token(token: &Token, ttl: Duration, now: Timestamp) -> Option<Token> {
+    let owner_id = owner_id(token)?;
+    let expires_ms = now.plus(ttl).millis();
+    // The owner's digits become the fraction of the second. If they are below the milliseconds of
+    // the expiry, the lease would end too early, so the next second is used. Three digits suffice:
+    // the expiry is in milliseconds.
+    let is_behind = owner_id[..3] < *format!("{:03}", expires_ms.rem_euclid(1000)).as_bytes();
+    let second = expires_ms.div_euclid(1000) + i64::from(is_behind);
+    let value = [format!("{second:010}.").as_bytes(), owner_id].concat();
     Some(Token::from_bytes(value))
 }
 
-/// Takes the lock if nobody has it any more, or extends it if it is the caller's already.
-pub async fn take(
-    mut line: Line<impl Connection>,
+/// Acquires the lock if it is free or expired, or extends it if the token already holds it.
+pub async fn acquire(
+    mut connection: Connection<impl RedisTransport>,
     clock: &Clock,
-    bid: &Bid<'_>,
-) -> RedisResult<Vote> {
+    request: &LockRequest<'_>,
+) -> RedisResult<NodeReply> {
     let now = clock.now().millis();
-    let mut script = ACQUIRE_LEGACY.key(bid.key.as_bytes());
+    let mut script = ACQUIRE_LEGACY.key(request.key.as_bytes());
     script
-        .arg(bid.token.expose())
-        .arg(sign(bid.token).unwrap_or_default())
+        .arg(request.token.expose())
+        .arg(owner_id(request.token).unwrap_or_default())
+        // In seconds, as the stored timestamp is.
         .arg(format!("{}.{:03}", now / 1000, now % 1000))
-        .arg(u8::from(bid.takes_over));
-    with_fence(&mut script, bid);
-    match script.invoke_async(&mut line.connection).await? {
-        Given::Ours { again, fence } => Ok(Vote::Ours {
-            again: again && bid.brought,
-            fence: bid.fence.map(|_| fence),
+        .arg(u8::from(request.may_take_over));
+    add_fence_arguments(&mut script, request);
+    match script.invoke_async(&mut connection.transport).await? {
+        AcquireReply::Acquired {
+            is_reentrant,
+            fence,
+        } => Ok(NodeReply::Ours {
+            // A generated token that is found was stored by an earlier attempt whose reply was
+            // lost.
+            already_held: is_reentrant && request.caller_supplied,
+            fence: request.proposed_fence.map(|_| fence),
         }),
-        Given::Refused(told) => theirs(line, clock, bid.key, told).await,
+        AcquireReply::Rejected(reply) => {
+            conflict_reply(connection, clock, request.key, reply).await
+        }
     }
 }
 
-/// Writes the moment if it is later and the lock is the owner's. One without a sign could be anybody's.
+/// Writes the timestamp if it is later and the token owns the lock. A value without owner digits
+/// could belong to any client.
 pub async fn extend(
-    line: Line<impl Connection>,
+    connection: Connection<impl RedisTransport>,
     key: &LockKey,
     token: &Token,
-    written: &Token,
-) -> RedisResult<Told> {
-    let told = rewrite(line, key, token, written.expose()).await?;
-    Ok(match told {
-        Told::OtherOwner {
-            value: Value::Text(value),
+    stored_token: &Token,
+) -> RedisResult<ScriptReply> {
+    let reply = rewrite(connection, key, token, stored_token.expose()).await?;
+    Ok(match reply {
+        ScriptReply::OtherOwner {
+            value: RedisValue::Text(value),
             ..
-        } if value == token.expose() && sign(token).is_none() => Told::WrongType {
-            type_name: "a moment that does not tell its owner from others".to_owned(),
+        } if value == token.expose() && owner_id(token).is_none() => ScriptReply::WrongType {
+            type_name: "a timestamp that does not identify its owner".to_owned(),
         },
-        told => told,
+        reply => reply,
     })
 }
 
-/// Deletes the lock if it is the owner's: by its sign, or else by the whole value, as the classic clients do.
+/// Deletes the lock if the token owns it: by its owner digits, or else by the whole value as
+/// classic clients do.
 pub async fn release(
-    line: Line<impl Connection>,
+    connection: Connection<impl RedisTransport>,
     key: &LockKey,
     token: &Token,
-) -> RedisResult<Told> {
-    if sign(token).is_none() {
-        return plain::release(line, key, token).await;
+) -> RedisResult<ScriptReply> {
+    // Tokens of classic clients have no owner digits and are compared as a whole.
+    if owner_id(token).is_none() {
+        return plain::release(connection, key, token).await;
     }
-    rewrite(line, key, token, b"").await
+    rewrite(connection, key, token, b"").await
 }
 
 async fn rewrite(
-    mut line: Line<impl Connection>,
+    mut connection: Connection<impl RedisTransport>,
     key: &LockKey,
     token: &Token,
     value: &[u8],
-) -> RedisResult<Told> {
+) -> RedisResult<ScriptReply> {
     let mut script = REWRITE_LEGACY.key(key.as_bytes());
-    script.arg(sign(token).unwrap_or_default()).arg(value);
-    script.invoke_async(&mut line.connection).await
+    script.arg(owner_id(token).unwrap_or_default()).arg(value);
+    script.invoke_async(&mut connection.transport).await
 }
 
 #[cfg(test)]
@@ -171,7 +190,7 @@ mod tests {
 
     fn later(token: &str, ttl_ms: u64, now_ms: i64) -> Option<String> {
         let now = Timestamp::from_millis(now_ms);
-        let value = written(&token.into_token(), Duration::from_millis(ttl_ms), now)?;
+        let value = stored_token(&token.into_token(), Duration::from_millis(ttl_ms), now)?;
         Some(String::from_utf8(value.expose().to_vec()).unwrap())
     }
 
@@ -186,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_never_ends_before_the_lease() {
+    fn the_stored_timestamp_is_never_before_the_end_of_the_lease() {
         let now = 1_795_200_545_250;
         let written = |token| later(token, 10_000, now);
         assert_eq!(
@@ -208,9 +227,9 @@ mod tests {
     }
 
     #[test]
-    fn the_sign_is_what_stands_behind_the_point() {
+    fn the_owner_id_is_the_fractional_part() {
         assert_eq!(
-            sign(&"1795200545.123456".into_token()),
+            owner_id(&"1795200545.123456".into_token()),
             Some(&b"123456"[..])
         );
         for without in [
@@ -221,7 +240,7 @@ mod tests {
             "1795200545250.123456",
             "1795200545.12345x",
         ] {
-            assert_eq!(sign(&without.into_token()), None, "{without}");
+            assert_eq!(owner_id(&without.into_token()), None, "{without}");
             assert_eq!(later(without, 1, 0), None);
         }
     }

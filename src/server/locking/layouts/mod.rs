@@ -1,11 +1,12 @@
-//! The layouts in which this console takes locks itself: one file each, with what a single node is told.
+//! The layouts in which this console acquires locks, one file each, with the commands for a single
+//! node.
 //!
-//! | layout | key | token | excludes, and is excluded by |
+//! | layout | key | token | mutually exclusive with |
 //! |---|---|---|---|
 //! | [`plain`] | string with a TTL | its value | most libraries |
-//! | [`redisson`] | hash with a TTL | its field | Redisson's `RLock`, node-redisson; counts entries |
-//! | [`redisson`], fair | and a queue beside it | its field | `RFairLock`, in order |
-//! | [`legacy`] | string without a TTL | its value, by its digits behind the point | `SETNX`, `GETSET` |
+//! | [`redisson`] | hash with a TTL | its field | Redisson's `RLock`, node-redisson; has a hold count |
+//! | [`redisson`], fair | the same, and a wait queue | its field | `RFairLock`, in order |
+//! | [`legacy`] | string without a TTL | the fractional digits of its value | `SETNX`, `GETSET` |
 
 mod legacy;
 mod permissions;
@@ -15,101 +16,102 @@ pub mod redisson;
 use std::time::Duration;
 
 pub use permissions::Permissions;
-pub(in crate::server::locking) use permissions::explain;
-pub use plain::{millis, release as release_string};
+pub(in crate::server::locking) use permissions::add_required_permissions;
+pub use plain::{nonzero_millis, release as release_string};
 use redis::RedisResult;
-pub use redisson::{LONGEST_STAND, Request, fair_queue};
+pub use redisson::{QUEUE_ENTRY_TTL, ReleaseRequest, fair_queue_keys};
 
 use super::Token;
-use super::ballot::Vote;
-use super::owners::found_there;
+use super::conflicting_owner::owner_at;
+use super::quorum_round::NodeReply;
+use crate::domain::operation_error::InvalidValue;
 use crate::domain::{Fingerprint, Format, LockKey, Owner, Timestamp};
 use crate::server::clock::Clock;
-use crate::server::nodes::line::Line;
-use crate::server::nodes::lock_node::Connection;
-use crate::server::nodes::scripts::Told;
-use crate::server::sighting::Value;
+use crate::server::key_state::RedisValue;
+use crate::server::nodes::connection::Connection;
+use crate::server::nodes::lock_node::RedisTransport;
+use crate::server::nodes::scripts::ScriptReply;
 
-/// How a lock is written.
+/// The layout of a lock in Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Layout {
     /// `SET key token NX PX ttl`: what most libraries write.
     Plain,
-    /// Redisson's hash, which may be entered again.
+    /// Redisson's hash, a reentrant lock.
     Redisson,
-    /// The same, with the queue of those who wait.
+    /// Redisson's hash with a wait queue.
     RedissonFair,
-    /// A moment without a TTL.
+    /// A string with a timestamp and no TTL.
     Legacy,
 }
 
-/// How a lock is written on a node that has it.
+/// How a node stores a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Form {
-    /// How.
+pub struct StoredForm {
+    /// The layout.
     pub layout: Layout,
-    /// How often its owner entered it.
+    /// Its hold count.
     pub holds: u32,
 }
 
-impl Form {
-    /// What is put back is entered so often at most: each time is a question.
-    pub const MOST_HOLDS: u32 = 16;
+impl StoredForm {
+    /// The maximum hold count that is restored: each hold takes one request.
+    pub const MAX_HOLDS: u32 = 16;
 }
 
-/// What a node is asked for.
+/// The acquire request to one node.
 #[derive(Clone, Copy, Debug)]
-pub struct Bid<'a> {
-    /// The lock.
+pub struct LockRequest<'a> {
+    /// The key of the lock.
     pub key: &'a LockKey,
-    /// Who wants it: what is written.
+    /// The owner's token as it is written.
     pub token: &'a Token,
-    /// The lease.
+    /// The lease duration.
     pub ttl: Duration,
-    /// For how long its owner-to-be waits in line; zero for one who does not.
+    /// How long the entry in the wait queue is valid; zero for an acquire that does not wait.
     pub wait: Duration,
-    /// For how much longer it waits than was known when it came.
-    pub longer: Duration,
-    /// The fence proposed; nothing where fencing is off.
-    pub fence: Option<u64>,
-    /// For how long the node remembers how far it counted.
+    /// By how much this request extends an existing entry in the wait queue.
+    pub extra_wait: Duration,
+    /// The proposed fencing token; `None` if fencing is disabled.
+    pub proposed_fence: Option<u64>,
+    /// The time to live of the fencing counter.
     pub fence_ttl: Duration,
-    /// No other node is asked: what this one counts, the whole group counts.
+    /// This is the only node of the group, so its counters are those of the whole group.
     pub is_only_node: bool,
-    /// The token was brought along, so the lock may be its owner's already. Otherwise it was minted for this acquire,
-    /// and what is found with it is from an earlier try whose answer got lost.
-    pub brought: bool,
-    /// A moment that is past under this name is a lock that has ended, so it may be taken over.
-    pub takes_over: bool,
+    /// The caller supplied the token, so its owner may already hold the lock. A lock found under a
+    /// token that was generated for this acquire is from an earlier attempt whose reply was lost.
+    pub caller_supplied: bool,
+    /// A timestamp in the past under this key is an expired lock, so it may be taken over.
+    pub may_take_over: bool,
 }
 
 impl Layout {
-    /// The layout that a format names, if locks can be taken in it.
-    pub fn of(format: Format) -> Option<Self> {
-        let known = [
+    /// The layout for a format, if locks of that format can be acquired here.
+    pub fn for_format(format: Format) -> Option<Self> {
+        let layouts = [
             (Format::Plain, Self::Plain),
             (Format::Redisson, Self::Redisson),
             (Format::RedissonFair, Self::RedissonFair),
             (Format::LegacyTimestamp, Self::Legacy),
         ];
-        known
+        layouts
             .into_iter()
-            .find_map(|(known, layout)| (known == format).then_some(layout))
+            .find_map(|(of, layout)| (of == format).then_some(layout))
     }
 
-    /// The layout that a token's shape speaks for: what is tried first with it. Fair and not, Redisson's locks are
-    /// extended and released alike.
+    /// The layout that the form of a token suggests, which is tried first. Fair and non-fair
+    /// Redisson locks are extended and released alike.
     pub fn of_token(token: &Token) -> Self {
-        if redisson::is_field(token) {
+        if redisson::is_owner_field(token) {
             Self::Redisson
-        } else if legacy::is_moment(token) {
+        } else if legacy::is_timestamp(token) {
             Self::Legacy
         } else {
             Self::Plain
         }
     }
 
-    /// The format that it writes.
+    /// The format of this layout.
     pub fn format(self) -> Format {
         match self {
             Self::Plain => Format::Plain,
@@ -119,74 +121,78 @@ impl Layout {
         }
     }
 
-    /// What a hold is known by within this process, whichever of its tokens is at hand.
-    pub fn name_of_hold(token: &Token) -> Fingerprint {
-        let first = legacy::first_token(token);
-        first.as_ref().unwrap_or(token).fingerprint()
+    /// Identifies a hold within this process, whichever of its tokens is given.
+    pub fn hold_id(token: &Token) -> Fingerprint {
+        let canonical = legacy::canonical_token(token);
+        canonical.as_ref().unwrap_or(token).fingerprint()
     }
 
-    /// What a token of this layout looks like, if this is none.
-    pub fn objection(self, token: &Token) -> Option<&'static str> {
+    /// What a token of this layout must look like, if this one does not.
+    pub fn invalid_token_reason(self, token: &Token) -> Option<InvalidValue> {
         match self {
             Self::Plain => None,
             Self::Redisson | Self::RedissonFair => {
-                (!redisson::is_field(token)).then_some(redisson::SHAPE)
+                (!redisson::is_owner_field(token)).then_some(InvalidValue::NotARedissonToken)
             }
-            Self::Legacy => legacy::sign(token).is_none().then_some(legacy::SHAPE),
+            Self::Legacy => legacy::owner_id(token)
+                .is_none()
+                .then_some(InvalidValue::NotATimestampToken),
         }
     }
 
-    /// A fresh token for a lock of this layout. Only a plain one carries the label.
-    pub fn mint(self, label: &str) -> Token {
+    /// Generates a token for this layout. Only a plain token contains the label.
+    pub fn generate_token(self, label: &str) -> Token {
         match self {
-            Self::Plain => Token::mint(label),
-            Self::Redisson | Self::RedissonFair => redisson::mint(),
-            Self::Legacy => legacy::mint(),
+            Self::Plain => Token::generate(label),
+            Self::Redisson | Self::RedissonFair => redisson::generate_token(),
+            Self::Legacy => legacy::generate_token(),
         }
     }
 
-    /// The token as a node gets to see it, where the lease is a part of it.
-    pub fn written(self, token: &Token, ttl: Duration, now: Timestamp) -> Option<Token> {
-        match self {
-            Self::Plain | Self::Redisson | Self::RedissonFair => None,
-            Self::Legacy => legacy::written(token, ttl, now),
-        }
-    }
-
-    /// What the owner's token and the lock's value have in common, where they may differ.
-    pub fn sign(self, token: &Token) -> Option<&[u8]> {
+    /// The token as it is stored, if it contains the expiry.
+    pub fn stored_token(self, token: &Token, ttl: Duration, now: Timestamp) -> Option<Token> {
         match self {
             Self::Plain | Self::Redisson | Self::RedissonFair => None,
-            Self::Legacy => legacy::sign(token),
+            Self::Legacy => legacy::stored_token(token, ttl, now),
         }
     }
 
-    /// Whether what a key holds says that the owner of this token has the lock.
-    pub fn is_owner(self, token: &Token, value: &Value) -> bool {
+    /// The part of the token that identifies the owner, if the stored value can differ from the
+    /// token.
+    pub fn owner_id(self, token: &Token) -> Option<&[u8]> {
+        match self {
+            Self::Plain | Self::Redisson | Self::RedissonFair => None,
+            Self::Legacy => legacy::owner_id(token),
+        }
+    }
+
+    /// Whether a value shows that the owner of this token holds the lock.
+    pub fn is_owner(self, token: &Token, value: &RedisValue) -> bool {
         match value {
-            Value::Text(value) => {
+            RedisValue::Text(value) => {
                 let value = Token::from_bytes(value.clone());
-                let sign = self.sign(token);
-                value == *token || (sign.is_some() && legacy::sign(&value) == sign)
+                let owner_id = self.owner_id(token);
+                // The stored value may be from another extend of the same hold.
+                value == *token || (owner_id.is_some() && legacy::owner_id(&value) == owner_id)
             }
-            Value::Hash(fields) => fields.iter().any(|(field, _)| field == token.expose()),
-            Value::Set(_)
-            | Value::SortedSet(_)
-            | Value::List(_)
-            | Value::TooLarge
-            | Value::Other { .. } => false,
+            RedisValue::Hash(fields) => fields.iter().any(|(field, _)| field == token.expose()),
+            RedisValue::Set(_)
+            | RedisValue::SortedSet(_)
+            | RedisValue::List(_)
+            | RedisValue::TooLarge
+            | RedisValue::Other { .. } => false,
         }
     }
 
-    /// Another token of the same owner, for another try.
-    pub fn mint_again(self, token: &Token) -> Token {
+    /// Generates another token of the same owner, for the next attempt.
+    pub fn regenerate_token(self, token: &Token) -> Token {
         match self {
-            Self::Plain => token.again(),
-            Self::Redisson | Self::RedissonFair | Self::Legacy => self.mint(""),
+            Self::Plain => token.regenerate(),
+            Self::Redisson | Self::RedissonFair | Self::Legacy => self.generate_token(""),
         }
     }
 
-    /// The owner that a lock of this layout shows once it is taken with this token.
+    /// The owner that a lock of this layout shows after an acquire with this token.
     pub fn owner(
         self,
         key: &LockKey,
@@ -195,215 +201,243 @@ impl Layout {
         now: Timestamp,
     ) -> Option<Owner> {
         let bytes = token.expose().to_vec();
-        let pttl = i64::try_from(millis(ttl)).unwrap_or(i64::MAX);
+        let pttl = i64::try_from(nonzero_millis(ttl)).unwrap_or(i64::MAX);
         let (value, pttl) = match self {
-            Self::Plain => (Value::Text(bytes), pttl),
+            Self::Plain => (RedisValue::Text(bytes), pttl),
             Self::Redisson | Self::RedissonFair => {
-                (Value::Hash(vec![(bytes, b"1".to_vec())]), pttl)
+                (RedisValue::Hash(vec![(bytes, b"1".to_vec())]), pttl)
             }
-            Self::Legacy => (Value::Text(bytes), -1),
+            // `PTTL` returns -1 for a key without expiry.
+            Self::Legacy => (RedisValue::Text(bytes), -1),
         };
-        found_there(key, value, pttl, now).map(|(owner, _)| owner)
+        owner_at(key, value, pttl, now).map(|(owner, _)| owner)
     }
 
-    /// Whether those who wait stand in a queue on the nodes: then each of them asks for itself, and leaves the queue.
-    pub fn queues_on_nodes(self) -> bool {
+    /// Whether waiters queue on the nodes. Each of them then sends its own requests, and must leave
+    /// the queue.
+    pub fn has_node_queue(self) -> bool {
         matches!(self, Self::RedissonFair)
     }
 
-    /// Whether an owner that takes it again holds it more often, and has to release it as often.
-    pub fn counts(self) -> bool {
+    /// Whether acquiring again increments a hold count, so that each hold must be released.
+    pub fn counts_holds(self) -> bool {
         matches!(self, Self::Redisson | Self::RedissonFair)
     }
 
-    /// For how long a node that could not be asked is told of a release, once it comes back. Then the lease has to do.
-    pub fn told_later(self, request: &Request) -> Duration {
+    /// How long a release is retried on an unreachable node. After that the lock expires with its
+    /// lease.
+    pub fn release_retry_window(self, request: &ReleaseRequest) -> Duration {
         match self {
             Self::Plain | Self::Legacy => Duration::from_mins(5),
-            Self::Redisson | Self::RedissonFair => request.retried_for(),
+            Self::Redisson | Self::RedissonFair => request.retry_window(),
         }
     }
 
-    /// Asks a node for the lock.
-    pub async fn take(
+    /// Acquires the lock on one node.
+    pub async fn acquire(
         self,
-        line: Line<impl Connection>,
+        connection: Connection<impl RedisTransport>,
         clock: &Clock,
-        bid: &Bid<'_>,
-    ) -> RedisResult<Vote> {
+        request: &LockRequest<'_>,
+    ) -> RedisResult<NodeReply> {
         match self {
-            Self::Plain => plain::take(line, clock, bid).await,
-            Self::Redisson => redisson::take(line, clock, bid, redisson::Order::Any).await,
-            Self::RedissonFair => redisson::take(line, clock, bid, redisson::Order::Fair).await,
-            Self::Legacy => legacy::take(line, clock, bid).await,
+            Self::Plain => plain::acquire(connection, clock, request).await,
+            Self::Redisson => {
+                redisson::acquire(connection, clock, request, redisson::Fairness::NonFair).await
+            }
+            Self::RedissonFair => {
+                redisson::acquire(connection, clock, request, redisson::Fairness::Fair).await
+            }
+            Self::Legacy => legacy::acquire(connection, clock, request).await,
         }
     }
 
-    /// Makes the lease on a node longer, never shorter. `written` is the token as the node is to see it. Where it was done,
-    /// also how the lock is written there.
+    /// Extends the lease on one node; never shortens it. `stored_token` is the token as it is to be
+    /// stored. On success also returns how the node stores the lock.
     pub async fn extend(
         self,
-        line: Line<impl Connection>,
+        connection: Connection<impl RedisTransport>,
         key: &LockKey,
-        (token, written): (&Token, &Token),
+        (token, stored_token): (&Token, &Token),
         ttl: Duration,
-    ) -> RedisResult<(Told, Option<Form>)> {
-        let told = match self {
-            Self::Plain => plain::extend(line.clone(), key, token, ttl).await?,
+    ) -> RedisResult<(ScriptReply, Option<StoredForm>)> {
+        let reply = match self {
+            Self::Plain => plain::extend(connection.clone(), key, token, ttl).await?,
             Self::Redisson | Self::RedissonFair => {
-                redisson::extend(line.clone(), key, token, ttl).await?
+                redisson::extend(connection.clone(), key, token, ttl).await?
             }
-            Self::Legacy => legacy::extend(line.clone(), key, token, written).await?,
+            Self::Legacy => legacy::extend(connection.clone(), key, token, stored_token).await?,
         };
-        let (layout, told) = if self != Self::Plain && is_plain(&told) {
-            (Self::Plain, plain::extend(line, key, token, ttl).await?)
+        // The value of a plain lock can have any form, so it can look like a token of this layout.
+        let (layout, reply) = if self != Self::Plain && is_plain_string(&reply) {
+            (
+                Self::Plain,
+                plain::extend(connection, key, token, ttl).await?,
+            )
         } else {
-            (self, told)
+            (self, reply)
         };
-        Ok(match told {
-            Told::HeldStill { holds } => (Told::Done, Some(Form { layout, holds })),
-            Told::Done | Told::Rewritten => (told, Some(Form { layout, holds: 1 })),
-            Told::NotThere | Told::OtherOwner { .. } | Told::WrongType { .. } => (told, None),
+        Ok(match reply {
+            ScriptReply::StillHeld { holds } => {
+                (ScriptReply::Done, Some(StoredForm { layout, holds }))
+            }
+            ScriptReply::Done | ScriptReply::Rewritten => {
+                (reply, Some(StoredForm { layout, holds: 1 }))
+            }
+            ScriptReply::Missing
+            | ScriptReply::OtherOwner { .. }
+            | ScriptReply::WrongType { .. } => (reply, None),
         })
     }
 
-    /// Puts the lock back on a node that lost it, as it is elsewhere. Whoever does so has to hold the lock on a quorum: then
-    /// it can keep nobody else from it.
-    pub async fn put_back(
-        form: Form,
-        line: Line<impl Connection>,
+    /// Restores the lock on a node that lost it, as it is stored on the other nodes. The caller
+    /// must hold the lock on a quorum: then this cannot exclude another owner.
+    pub async fn restore(
+        form: StoredForm,
+        connection: Connection<impl RedisTransport>,
         clock: &Clock,
-        bid: &Bid<'_>,
+        request: &LockRequest<'_>,
     ) -> RedisResult<bool> {
-        // Its owner stands in no queue: it has the lock already.
+        // The owner already holds the lock and does not queue.
         let layout = match form.layout {
             Self::RedissonFair => Self::Redisson,
             other => other,
         };
-        let vote = layout.take(line.clone(), clock, bid).await?;
-        if !matches!(vote, Vote::Ours { .. }) {
+        let reply = layout.acquire(connection.clone(), clock, request).await?;
+        if !matches!(reply, NodeReply::Ours { .. }) {
             return Ok(false);
         }
-        let again = Bid {
-            brought: true,
-            ..*bid
+        // The script only increments the hold count for a caller-supplied token.
+        let reentrant_request = LockRequest {
+            caller_supplied: true,
+            ..*request
         };
         for _ in 1..form.holds {
-            layout.take(line.clone(), clock, &again).await?;
+            layout
+                .acquire(connection.clone(), clock, &reentrant_request)
+                .await?;
         }
         Ok(true)
     }
 
-    /// Releases on a node, as the owner does: where entries count, one of them, and once for each request.
+    /// Releases the lock on one node as its owner. A reentrant lock is decremented, once per
+    /// release request.
     pub async fn release(
         self,
-        line: Line<impl Connection>,
+        connection: Connection<impl RedisTransport>,
         clock: &Clock,
         key: &LockKey,
         token: &Token,
-        request: &Request,
-    ) -> RedisResult<Told> {
-        let told = match self {
-            Self::Plain => return plain::release(line, key, token).await,
+        request: &ReleaseRequest,
+    ) -> RedisResult<ScriptReply> {
+        let reply = match self {
+            Self::Plain => return plain::release(connection, key, token).await,
             Self::Redisson | Self::RedissonFair => {
-                redisson::release(line.clone(), clock, key, token, request).await?
+                redisson::release(connection.clone(), clock, key, token, request).await?
             }
-            Self::Legacy => legacy::release(line.clone(), key, token).await?,
+            Self::Legacy => legacy::release(connection.clone(), key, token).await?,
         };
-        if is_plain(&told) {
-            return plain::release(line, key, token).await;
+        // See `extend`: the token may belong to a plain lock.
+        if is_plain_string(&reply) {
+            return plain::release(connection, key, token).await;
         }
-        Ok(told)
+        Ok(reply)
     }
 
-    /// Takes back on a node whatever a failed acquire may have left there, the place in the queue of one who waited this
-    /// long included. May be done again and again.
-    pub async fn withdraw(
+    /// Removes everything that a failed acquire may have left on one node, including its entry in
+    /// the wait queue. Idempotent.
+    pub async fn rollback(
         self,
-        line: Line<impl Connection>,
+        connection: Connection<impl RedisTransport>,
         clock: &Clock,
         key: &LockKey,
         token: &Token,
-        waited: Duration,
-    ) -> RedisResult<Told> {
+        queued_for: Duration,
+    ) -> RedisResult<ScriptReply> {
         match self {
-            Self::Plain => plain::release(line, key, token).await,
+            Self::Plain => plain::release(connection, key, token).await,
             Self::Redisson | Self::RedissonFair => {
-                redisson::withdraw(line, clock, key, token, waited).await
+                redisson::rollback(connection, clock, key, token, queued_for).await
             }
-            Self::Legacy => legacy::release(line, key, token).await,
+            Self::Legacy => legacy::release(connection, key, token).await,
         }
     }
 
-    /// Leaves the queue on a node, and nothing else. May be done again and again.
-    pub async fn leave(
+    /// Leaves the wait queue on one node. Idempotent.
+    pub async fn leave_queue(
         self,
-        line: Line<impl Connection>,
+        connection: Connection<impl RedisTransport>,
         clock: &Clock,
         key: &LockKey,
         token: &Token,
-        waited: Duration,
-    ) -> RedisResult<Told> {
+        queued_for: Duration,
+    ) -> RedisResult<ScriptReply> {
         match self {
-            Self::RedissonFair => redisson::leave(line, clock, key, token, waited).await,
-            Self::Plain | Self::Redisson | Self::Legacy => Ok(Told::NotThere),
+            Self::RedissonFair => {
+                redisson::leave_queue(connection, clock, key, token, queued_for).await
+            }
+            Self::Plain | Self::Redisson | Self::Legacy => Ok(ScriptReply::Missing),
         }
     }
 }
 
-/// The token's shape misled: a plain lock may have any value.
-fn is_plain(told: &Told) -> bool {
-    matches!(told, Told::WrongType { type_name } if type_name == "string")
+/// Whether the form of the token was misleading: a plain lock can have any value.
+fn is_plain_string(reply: &ScriptReply) -> bool {
+    matches!(reply, ScriptReply::WrongType { type_name } if type_name == "string")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn of(token: &str) -> Layout {
+    fn layout_of(token: &str) -> Layout {
         Layout::of_token(&Token::from_bytes(token))
     }
 
     #[test]
-    fn a_tokens_shape_names_its_layout() {
+    fn the_form_of_a_token_determines_its_layout() {
         let uuid = "6d1f0c3e-6a37-4ae6-9d0e-0f5c4a3cfe05";
-        assert_eq!(of(&format!("{uuid}:87")), Layout::Redisson);
-        assert_eq!(of(&format!("{uuid}:{uuid}")), Layout::Redisson);
-        for moment in ["1795200545.123456789", "1795200545", "1795200545250"] {
-            assert_eq!(of(moment), Layout::Legacy);
+        assert_eq!(layout_of(&format!("{uuid}:87")), Layout::Redisson);
+        assert_eq!(layout_of(&format!("{uuid}:{uuid}")), Layout::Redisson);
+        for timestamp in ["1795200545.123456789", "1795200545", "1795200545250"] {
+            assert_eq!(layout_of(timestamp), Layout::Legacy);
         }
         for plain in [uuid, "lockkeeper:me:00", "42", "", "1795200545.x"] {
-            assert_eq!(of(plain), Layout::Plain, "{plain}");
+            assert_eq!(layout_of(plain), Layout::Plain, "{plain}");
         }
     }
 
     #[test]
-    fn a_fresh_token_is_one_of_its_layout_and_cannot_be_guessed() {
+    fn a_generated_token_is_valid_for_its_layout_and_unique() {
         for layout in [
             Layout::Plain,
             Layout::Redisson,
             Layout::RedissonFair,
             Layout::Legacy,
         ] {
-            let (one, other) = (layout.mint("me"), layout.mint("me"));
-            assert_eq!(layout.objection(&one), None);
-            assert_ne!(one, other);
-            let alike = match layout {
+            let (first, second) = (layout.generate_token("me"), layout.generate_token("me"));
+            assert_eq!(layout.invalid_token_reason(&first), None);
+            assert_ne!(first, second);
+            let expected = match layout {
                 Layout::RedissonFair => Layout::Redisson,
                 other => other,
             };
-            assert_eq!(Layout::of_token(&one), alike);
+            assert_eq!(Layout::of_token(&first), expected);
         }
     }
 
     #[test]
-    fn a_token_of_another_shape_is_objected_to_except_in_a_plain_lock() {
+    fn a_token_of_another_form_is_invalid_except_for_a_plain_lock() {
         let token = Token::from_bytes("mine");
-        assert_eq!(Layout::Plain.objection(&token), None);
+        assert_eq!(Layout::Plain.invalid_token_reason(&token), None);
         for layout in [Layout::Redisson, Layout::RedissonFair, Layout::Legacy] {
-            assert!(layout.objection(&token).is_some());
+            assert!(layout.invalid_token_reason(&token).is_some());
         }
-        let without_sign = Token::from_bytes("1795200545250");
-        assert!(Layout::Legacy.objection(&without_sign).is_some());
+        let without_owner_id = Token::from_bytes("1795200545250");
+        assert!(
+            Layout::Legacy
+                .invalid_token_reason(&without_owner_id)
+                .is_some()
+        );
     }
 }

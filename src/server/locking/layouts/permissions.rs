@@ -1,20 +1,21 @@
-//! What the user of a node must be permitted for locks of a layout, and how somebody is told what it lacks.
+//! The ACL permissions that each layout requires, and error messages that name the missing ones.
 
 use super::Layout;
-use crate::server::nodes::trouble::{FORBIDDEN, Missed};
+use crate::domain::reason::{DeniedAccess, Reason};
+use crate::server::nodes::node_error::CallError;
 
-/// Rules of an ACL, besides the names of the locks themselves.
+/// ACL rules, besides the keys of the locks themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Permissions {
-    /// The names beside a lock.
+    /// Key patterns of companion keys.
     pub keys: &'static [&'static str],
-    /// The commands.
+    /// Commands.
     pub commands: &'static [&'static str],
-    /// The channels. Without them a lock is released all the same, and nobody is woken.
+    /// Channel patterns. Without them a lock is still released, but no waiter is woken.
     pub channels: &'static [&'static str],
 }
 
-/// The name is that of the fence, which is not needed where fencing is off.
+/// The key pattern is that of the fencing counter, which is not needed if fencing is disabled.
 const STRING: Permissions = Permissions {
     keys: &["~lockkeeper:fence:*"],
     commands: &[
@@ -50,7 +51,8 @@ const QUEUE: Permissions = Permissions {
 };
 
 impl Layout {
-    /// What is needed to acquire, extend and release: what strings need, and what is added to that.
+    /// The permissions to acquire, extend and release: those of strings, and those that the layout
+    /// adds.
     pub fn permissions(self) -> &'static [Permissions] {
         match self {
             Self::Plain | Self::Legacy => &[STRING],
@@ -59,43 +61,54 @@ impl Layout {
         }
     }
 
-    /// A refusal for lack of a permission, with the permission in it: servers do not say which of the names they mean, and
-    /// in a script not always which of the commands.
-    pub(in crate::server::locking) fn explain(self, missed: Missed) -> Missed {
-        explain(self.permissions(), missed)
+    /// Adds the required permissions to a permission error: servers do not report which key was
+    /// denied, and within a script not always which command.
+    pub(in crate::server::locking) fn add_required_permissions(
+        self,
+        error: CallError,
+    ) -> CallError {
+        add_required_permissions(self.permissions(), error)
     }
 }
 
-/// A refusal for lack of a permission, with what is needed of these in it.
-pub(in crate::server::locking) fn explain(needed: &[Permissions], missed: Missed) -> Missed {
-    match missed {
-        Missed::Refused { reason } if reason.starts_with(FORBIDDEN) => Missed::Refused {
-            reason: match lacks(needed, &reason) {
-                Some(rules) => format!("{reason}; its user needs {rules}"),
-                None => reason,
-            },
+/// Adds those of the given permissions to a permission error that can be missing.
+pub(in crate::server::locking) fn add_required_permissions(
+    permissions: &[Permissions],
+    error: CallError,
+) -> CallError {
+    match error {
+        CallError::Rejected { reason } => CallError::Rejected {
+            reason: explain_denial(permissions, reason),
         },
         other => other,
     }
 }
 
-/// What may be lacking, by the server's words; nothing where they name it.
-fn lacks(needed: &[Permissions], reason: &str) -> Option<String> {
-    let rules = |of: fn(&Permissions) -> &'static [&'static str]| {
-        let rules: Vec<&str> = needed.iter().flat_map(of).copied().collect();
-        rules.join(" ")
+/// Adds the permissions that can be missing to a permission error, unless the server named the
+/// missing one.
+fn explain_denial(permissions: &[Permissions], cause: Reason) -> Reason {
+    let rules = |of: fn(&Permissions) -> &'static [&'static str]| -> Vec<String> {
+        let rules = permissions.iter().flat_map(of);
+        rules.map(|rule| (*rule).to_owned()).collect()
     };
-    if reason.contains("access") && reason.contains(" key") {
-        let keys = rules(|needed| needed.keys);
-        Some(if keys.is_empty() {
-            "the name of the lock".to_owned()
-        } else {
-            format!("the name of the lock, and beside it {keys}")
-        })
-    } else if reason.ends_with("this command or subcommand") {
-        Some(rules(|needed| needed.commands))
-    } else {
-        None
+    match cause {
+        Reason::PermissionDenied {
+            denied: DeniedAccess::Key,
+            ..
+        } => Reason::MissingKeyPermissions {
+            cause: Box::new(cause),
+            companion_keys: rules(|permissions| permissions.keys),
+        },
+        // Only within scripts: otherwise the server names the command.
+        Reason::PermissionDenied {
+            denied: DeniedAccess::Command,
+            command: None,
+            ..
+        } => Reason::MissingPermissions {
+            cause: Box::new(cause),
+            rules: rules(|permissions| permissions.commands),
+        },
+        other => other,
     }
 }
 
@@ -103,42 +116,48 @@ fn lacks(needed: &[Permissions], reason: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn told(layout: Layout, reason: &str) -> String {
-        let reason = reason.to_owned();
-        layout
-            .explain(Missed::Refused { reason })
-            .reason()
-            .to_owned()
+    fn explained(layout: Layout, reason: Reason) -> Reason {
+        let error = layout.add_required_permissions(CallError::Rejected { reason });
+        error.reason().clone()
     }
 
-    #[test]
-    fn a_name_that_may_not_be_used_is_named() {
-        for words in [
-            "NOPERM this user has no permissions to access one of the keys used as arguments",
-            "NOPERM No permissions to access a key",
-            "NOPERM The user executing the script can't access at least one of the keys mentioned in the command arguments",
-        ] {
-            let plain = told(Layout::Plain, words);
-            assert!(plain.ends_with("beside it ~lockkeeper:fence:*"), "{plain}");
-            let fair = told(Layout::RedissonFair, words);
-            for name in ["fence", "latch", "queue", "timeout"] {
-                assert!(fair.contains(name), "{fair}");
-            }
+    fn denial(denied: DeniedAccess, command: Option<&str>) -> Reason {
+        Reason::PermissionDenied {
+            text: "NOPERM".to_owned(),
+            denied,
+            command: command.map(str::to_owned),
         }
     }
 
     #[test]
-    fn a_command_is_named_where_the_server_does_not() {
-        let words = "NOPERM The user executing the script can't run this command or subcommand";
-        let told_of = |layout| told(layout, words);
-        assert!(told_of(Layout::Legacy).contains(" +set"));
-        assert!(told_of(Layout::Redisson).contains(" +hset"));
-        assert!(!told_of(Layout::Redisson).contains(" +zadd"));
+    fn the_keys_that_can_be_missing_are_named() {
+        let keys = |layout| match explained(layout, denial(DeniedAccess::Key, None)) {
+            Reason::MissingKeyPermissions { companion_keys, .. } => companion_keys,
+            other => panic!("{other}"),
+        };
+        assert_eq!(keys(Layout::Plain), ["~lockkeeper:fence:*"]);
+        let fair = keys(Layout::RedissonFair).join(" ");
+        for name in ["fence", "latch", "queue", "timeout"] {
+            assert!(fair.contains(name), "{fair}");
+        }
+    }
+
+    #[test]
+    fn a_denied_command_is_named_if_the_server_does_not_name_it() {
+        let rules = |layout| match explained(layout, denial(DeniedAccess::Command, None)) {
+            Reason::MissingPermissions { rules, .. } => rules,
+            other => panic!("{other}"),
+        };
+        let has = |layout, rule: &str| rules(layout).iter().any(|one| one == rule);
+        assert!(has(Layout::Legacy, "+set"));
+        assert!(has(Layout::Redisson, "+hset"));
+        assert!(!has(Layout::Redisson, "+zadd"));
         for clear in [
-            "NOPERM User k has no permissions to run the 'pexpire' command",
-            "no answer within 500 ms",
+            denial(DeniedAccess::Command, Some("pexpire")),
+            denial(DeniedAccess::Other, None),
+            Reason::NoReply { timeout_ms: 500 },
         ] {
-            assert_eq!(told(Layout::Plain, clear), clear);
+            assert_eq!(explained(Layout::Plain, clear.clone()), clear);
         }
     }
 }

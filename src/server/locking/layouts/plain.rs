@@ -1,146 +1,163 @@
-//! `SET key token NX PX ttl`, in one script with the fence. What redis-py, node-redlock, redsync, rslock and most others
-//! write, so we exclude them and they exclude us.
+//! `SET key token NX PX ttl`, in one script with the fencing counter. This is what redis-py,
+//! node-redlock, redsync, rslock and most other libraries write, so their locks and ours exclude
+//! each other.
 
 use std::time::Duration;
 
 use redis::{RedisResult, ScriptInvocation};
 
-use super::Bid;
+use super::LockRequest;
 use crate::domain::LockKey;
 use crate::server::clock::Clock;
-use crate::server::locking::ballot::Vote;
-use crate::server::locking::owners::{found_there, in_the_way};
+use crate::server::key_state::RedisValue;
+use crate::server::locking::conflicting_owner::{conflicting_owner, owner_at};
+use crate::server::locking::quorum_round::NodeReply;
 use crate::server::locking::{Token, fence};
-use crate::server::nodes::line::{CompareAndDelete, Line};
-use crate::server::nodes::lock_node::Connection;
-use crate::server::nodes::look::look_closely;
-use crate::server::nodes::scripts::{ACQUIRE, EXTEND, Given, RELEASE, Told};
-use crate::server::nodes::values::can_read;
-use crate::server::sighting::Value;
+use crate::server::nodes::connection::{CompareAndDelete, Connection};
+use crate::server::nodes::inspect::inspect_key;
+use crate::server::nodes::lock_node::RedisTransport;
+use crate::server::nodes::scripts::{ACQUIRE, AcquireReply, EXTEND, RELEASE, ScriptReply};
+use crate::server::nodes::values::is_readable;
 
-/// Takes the lock, or extends it if it is the caller's already.
-pub async fn take(
-    mut line: Line<impl Connection>,
+/// Acquires the lock, or extends it if the token already holds it.
+pub async fn acquire(
+    mut connection: Connection<impl RedisTransport>,
     clock: &Clock,
-    bid: &Bid<'_>,
-) -> RedisResult<Vote> {
-    let mut script = ACQUIRE.key(bid.key.as_bytes());
-    script.arg(bid.token.expose()).arg(millis(bid.ttl));
-    with_fence(&mut script, bid);
-    match script.invoke_async(&mut line.connection).await? {
-        Given::Ours { again, fence } => Ok(Vote::Ours {
-            again: again && bid.brought,
-            fence: bid.fence.map(|_| fence),
+    request: &LockRequest<'_>,
+) -> RedisResult<NodeReply> {
+    let mut script = ACQUIRE.key(request.key.as_bytes());
+    script
+        .arg(request.token.expose())
+        .arg(nonzero_millis(request.ttl));
+    add_fence_arguments(&mut script, request);
+    match script.invoke_async(&mut connection.transport).await? {
+        AcquireReply::Acquired {
+            is_reentrant,
+            fence,
+        } => Ok(NodeReply::Ours {
+            // A generated token that is found was stored by an earlier attempt whose reply was
+            // lost.
+            already_held: is_reentrant && request.caller_supplied,
+            fence: request.proposed_fence.map(|_| fence),
         }),
-        Given::Refused(told) => theirs(line, clock, bid.key, told).await,
+        AcquireReply::Rejected(reply) => {
+            conflict_reply(connection, clock, request.key, reply).await
+        }
     }
 }
 
-/// Adds the counter beside the lock, and what is proposed for it.
-pub fn with_fence(script: &mut ScriptInvocation<'_>, bid: &Bid<'_>) {
-    if let Some(proposed) = bid.fence {
+/// Adds the key of the fencing counter and the proposed token to a script invocation.
+pub fn add_fence_arguments(script: &mut ScriptInvocation<'_>, request: &LockRequest<'_>) {
+    if let Some(proposed) = request.proposed_fence {
         script
-            .key(fence::key(bid.key))
+            .key(fence::counter_key(request.key))
             .arg(proposed)
-            .arg(millis(bid.fence_ttl));
+            .arg(nonzero_millis(request.fence_ttl));
     }
 }
 
-/// Who is in the way of an acquire, by what the script came upon.
-pub async fn theirs(
-    line: Line<impl Connection>,
+/// Converts the reply of a failed acquire, with the owner that blocks it.
+pub async fn conflict_reply(
+    connection: Connection<impl RedisTransport>,
     clock: &Clock,
     key: &LockKey,
-    told: Told,
-) -> RedisResult<Vote> {
-    Ok(match told {
-        Told::OtherOwner { value, pttl } => {
-            Vote::Theirs(found_there(key, value, pttl, clock.now()))
+    reply: ScriptReply,
+) -> RedisResult<NodeReply> {
+    Ok(match reply {
+        ScriptReply::OtherOwner { value, pttl } => {
+            NodeReply::HeldByOther(owner_at(key, value, pttl, clock.now()))
         }
-        Told::WrongType { type_name } if can_read(&type_name) => {
-            let Ok(Some(sighting)) = look_closely(line, clock, key, 0).await else {
-                return Ok(Vote::Theirs(None));
+        ScriptReply::WrongType { type_name } if is_readable(&type_name) => {
+            let Ok(Some(key_state)) = inspect_key(connection, clock, key, 0).await else {
+                return Ok(NodeReply::HeldByOther(None));
             };
-            match (in_the_way(&sighting), &sighting.value) {
-                (Some(theirs), _) => Vote::Theirs(Some(theirs)),
+            match (conflicting_owner(&key_state), &key_state.value) {
+                (Some(other), _) => NodeReply::HeldByOther(Some(other)),
                 (
                     None,
-                    Value::Hash(_)
-                    | Value::Set(_)
-                    | Value::SortedSet(_)
-                    | Value::List(_)
-                    | Value::TooLarge,
-                ) => Vote::WrongType(type_name),
-                // Another type by now.
-                (None, Value::Text(_) | Value::Other { .. }) => Vote::Theirs(None),
+                    RedisValue::Hash(_)
+                    | RedisValue::Set(_)
+                    | RedisValue::SortedSet(_)
+                    | RedisValue::List(_)
+                    | RedisValue::TooLarge,
+                ) => NodeReply::WrongType(type_name),
+                // The type has changed between the two reads.
+                (None, RedisValue::Text(_) | RedisValue::Other { .. }) => {
+                    NodeReply::HeldByOther(None)
+                }
             }
         }
-        Told::WrongType { type_name } => Vote::WrongType(type_name),
-        // Gone meanwhile: in the way it was.
-        Told::Done | Told::HeldStill { .. } | Told::Rewritten | Told::NotThere => {
-            Vote::Theirs(None)
-        }
+        ScriptReply::WrongType { type_name } => NodeReply::WrongType(type_name),
+        // The key has expired meanwhile, but it did block the acquire.
+        ScriptReply::Done
+        | ScriptReply::StillHeld { .. }
+        | ScriptReply::Rewritten
+        | ScriptReply::Missing => NodeReply::HeldByOther(None),
     })
 }
 
-/// Makes the lease longer if the lock is the owner's. Newer servers' `SET key token IFEQ token PX` would do it without a
-/// script, but also make it shorter, and `PEXPIRE … GT` does not look whose lock it is.
+/// Extends the lease if the token owns the lock. `SET key token IFEQ token PX` of newer servers
+/// needs no script, but could also shorten the lease, and `PEXPIRE … GT` does not compare the
+/// owner.
 pub async fn extend(
-    mut line: Line<impl Connection>,
+    mut connection: Connection<impl RedisTransport>,
     key: &LockKey,
     token: &Token,
     ttl: Duration,
-) -> RedisResult<Told> {
+) -> RedisResult<ScriptReply> {
     let mut script = EXTEND.key(key.as_bytes());
-    script.arg(token.expose()).arg(millis(ttl));
-    script.invoke_async(&mut line.connection).await
+    script.arg(token.expose()).arg(nonzero_millis(ttl));
+    script.invoke_async(&mut connection.transport).await
 }
 
-/// Deletes the lock if it is the owner's: by the server's own command where it has one, which tells only whether it was
-/// done, or by the script, which also tells why not.
+/// Deletes the lock if the token owns it: with the server's compare-and-delete command if it has
+/// one, which only returns whether it deleted, or else with the script, which also returns why not.
 pub async fn release(
-    mut line: Line<impl Connection>,
+    mut connection: Connection<impl RedisTransport>,
     key: &LockKey,
     token: &Token,
-) -> RedisResult<Told> {
-    let command = line.abilities.compare_and_delete.map(|how| match how {
-        CompareAndDelete::Delex => {
-            let mut delete = redis::cmd("DELEX");
-            delete.arg(key.as_bytes()).arg("IFEQ").arg(token.expose());
-            delete
-        }
-        CompareAndDelete::DelIfEq => {
-            let mut delete = redis::cmd("DELIFEQ");
-            delete.arg(key.as_bytes()).arg(token.expose());
-            delete
-        }
-    });
+) -> RedisResult<ScriptReply> {
+    let command = connection
+        .server_commands
+        .compare_and_delete
+        .map(|kind| match kind {
+            CompareAndDelete::Delex => {
+                let mut delete = redis::cmd("DELEX");
+                delete.arg(key.as_bytes()).arg("IFEQ").arg(token.expose());
+                delete
+            }
+            CompareAndDelete::DelIfEq => {
+                let mut delete = redis::cmd("DELIFEQ");
+                delete.arg(key.as_bytes()).arg(token.expose());
+                delete
+            }
+        });
     if let Some(command) = command {
-        let answer: RedisResult<i64> = command.query_async(&mut line.connection).await;
-        if matches!(answer, Ok(1)) {
-            return Ok(Told::Done);
+        let reply: RedisResult<i64> = command.query_async(&mut connection.transport).await;
+        if matches!(reply, Ok(1)) {
+            return Ok(ScriptReply::Done);
         }
-        if let Err(error) = answer
-            && !is_the_servers(&error)
+        if let Err(error) = reply
+            && !is_server_error(&error)
         {
             return Err(error);
         }
     }
     let mut script = RELEASE.key(key.as_bytes());
     script.arg(token.expose());
-    script.invoke_async(&mut line.connection).await
+    script.invoke_async(&mut connection.transport).await
 }
 
-/// The server answered with an error: a key of another type, a command that this user may not call. The script knows
-/// better; a broken connection does not.
-fn is_the_servers(error: &redis::RedisError) -> bool {
+/// Whether the server replied with an error, such as a wrong type or a command that this user may
+/// not call. The script returns the reason in these cases, but not after a broken connection.
+fn is_server_error(error: &redis::RedisError) -> bool {
     matches!(
         error.kind(),
         redis::ErrorKind::Server(_) | redis::ErrorKind::Extension
     )
 }
 
-/// Whole milliseconds, at least one: Redis refuses a lease of none.
-pub fn millis(ttl: Duration) -> u64 {
+/// Whole milliseconds, at least 1: Redis rejects a TTL of 0.
+pub fn nonzero_millis(ttl: Duration) -> u64 {
     u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX).max(1)
 }

@@ -1,37 +1,44 @@
-//! Redisson's hash: `RLock` and, with a queue beside it, `RFairLock`. Also what node-redisson writes.
+//! Redisson's hash: `RLock` and, with a wait queue beside it, `RFairLock`. node-redisson writes the
+//! same hash.
 //!
 //! ```text
-//! HSET order:42  6d1f0c3e-…-fe05:1  2      PEXPIRE order:42 30000      owner's field : times entered
-//! RPUSH redisson_lock_queue:{order:42}   6d1f0c3e-…-fe05:2             who waits, in order
-//! ZADD redisson_lock_timeout:{order:42}  1795200845000 6d1f0c3e-…      until when, in milliseconds
+//! HSET order:42  6d1f0c3e-…-fe05:1  2      PEXPIRE order:42 30000      owner field: hold count
+//! RPUSH redisson_lock_queue:{order:42}   6d1f0c3e-…-fe05:2             waiters, in order
+//! ZADD redisson_lock_timeout:{order:42}  1795200845000 6d1f0c3e-…      their deadlines, in milliseconds
 //! ```
 //!
-//! **Entering again.** One who brings its token and holds the lock enters once more; it is free after as many releases. The
-//! lease never becomes shorter by entering again, by extending or by releasing one of several holds, where Redisson sets it to the last
-//! one's: whoever entered first was told until when to rely on it. An acquire that fails on a quorum counts down again
-//! where it is known to have counted up; a node that did not answer may be left with one too many, until the lease ends.
+//! **Reentrancy.** An acquire with a token that already holds the lock increments its hold count;
+//! the lock is free after as many releases. Acquiring again, extending and releasing one of several
+//! holds never shorten the lease, whereas Redisson sets it to that of the last call: the first
+//! holder was promised a longer validity. An acquire that fails to reach a quorum decrements the
+//! count where it is known to have incremented it. A node that did not reply may be left with one
+//! hold too many until the lease expires.
 //!
-//! **Releasing once.** A release carries a number of its own, and a node remembers it for `release_marker_ttl`, as Redisson does
-//! with the same key beside the lock: told again, because its answer got lost, it does not count a second time. It is told
-//! again for half that time.
+//! **Releasing once.** A release carries a random id, which a node stores for `release_marker_ttl`
+//! in the same key beside the lock that Redisson uses. A release that is repeated because its reply
+//! was lost does not count twice. It is repeated for half of that time.
 //!
-//! **Waking.** A release says `0` on the lock's channel, and on the channel that the head of the queue listens to. In a
-//! cluster it publishes to the channels of the shard as well, where Redisson subscribes (`ClusterConnectionManager`).
+//! **Waking waiters.** A release publishes `0` on the channel of the lock, and on the channel of
+//! the head of the wait queue. In a cluster it publishes to the sharded channels as well, because
+//! Redisson subscribes there (`ClusterConnectionManager`).
 //!
-//! **In line.** Whoever waits for a fair lock stands in the queue of every node from its first try, until it has the lock,
-//! gives up or goes away; one that crashes is cleared away by the others when its time is over: the end of the lease or the
-//! turn of whoever stands before it, and the time it wanted to wait. These moments are read from the clocks of the clients,
-//! as Redisson does. Who waits longer than [`LONGEST_STAND`] says so again in time, so that one that crashed holds nobody up for
-//! longer than that. Several nodes may have the same queue in another order; whoever fails for that goes back to the end
-//! where it stood first, so that one of them gets ahead of the others in the end, but not always who came first.
+//! **Fair queue.** A waiter for a fair lock is in the queue of every node from its first attempt
+//! until it acquires the lock, gives up or disconnects. The entry of a crashed waiter is removed by
+//! the others when its deadline has passed: the end of the lease or the deadline of the previous
+//! entry, plus its own wait time. As in Redisson, these timestamps come from the clients' clocks. A
+//! waiter that waits longer than [`QUEUE_ENTRY_TTL`] renews its entry, so that a crashed one blocks
+//! the queue for no longer than that. The queues of several nodes can have different orders. A
+//! waiter that fails for that reason moves to the end of the queues in which it was first, so that
+//! one of them eventually proceeds, though not always the first to arrive.
 //!
-//! **Permissions.** [`Layout::permissions`](super::Layout::permissions) lists them. Without those of the queue and the
-//! channels a release frees the lock all the same, and nobody is woken.
+//! **Permissions.** [`Layout::permissions`](super::Layout::permissions) lists them. Without those
+//! of the queue and the channels a release still frees the lock, but wakes no waiter.
 //!
-//! **Fencing.** Our counter lies beside the lock under our own name. Where the key is an `RFencedLock`, which has a counter
-//! without end of its own (`redisson_lock_token:{…}`), that one is counted up and answered: a resource compares our token with
-//! those of Java. It is the lock's for as long as one server has it; where several servers give the lock, each has a counter of
-//! its own, which promises nothing together, so such a lock is refused there.
+//! **Fencing.** Our counter is stored beside the lock under our own key. An `RFencedLock` has a
+//! counter of its own without expiry (`redisson_lock_token:{…}`). For such a lock that counter is
+//! incremented and returned, since a resource compares our token with those of Java clients. This
+//! requires that one server serves the lock. With several servers each has its own counter and no
+//! common order is guaranteed, so acquiring such a lock is rejected there.
 //!
 //! Sources: `RedissonLock`, `RedissonFairLock`, `RedissonObject.prefixName`.
 
@@ -39,65 +46,63 @@ use std::time::Duration;
 
 use redis::{RedisResult, ScriptInvocation};
 
-use super::plain::{theirs, with_fence};
-use super::{Bid, millis};
+use super::plain::{add_fence_arguments, conflict_reply};
+use super::{LockRequest, nonzero_millis};
 use crate::domain::LockKey;
 use crate::server::clock::Clock;
 use crate::server::formats;
+use crate::server::key_state::RedisValue;
 use crate::server::locking::Token;
-use crate::server::locking::ballot::Vote;
-use crate::server::nodes::line::Line;
-use crate::server::nodes::lock_node::Connection;
+use crate::server::locking::quorum_round::NodeReply;
+use crate::server::nodes::connection::Connection;
+use crate::server::nodes::lock_node::RedisTransport;
 use crate::server::nodes::scripts::{
-    ACQUIRE_REDISSON, EXTEND_REDISSON, Given, RELEASE_REDISSON, Told,
+    ACQUIRE_REDISSON, AcquireReply, EXTEND_REDISSON, RELEASE_REDISSON, ScriptReply,
 };
-use crate::server::sighting::Value;
 
-/// What tokens look like.
-pub const SHAPE: &str =
-    "must look like Redisson's `<uuid>:<thread>`, the UUID in lower case, for this format";
+/// How long an entry in the wait queue is valid without renewal; the same as Redisson's default.
+pub const QUEUE_ENTRY_TTL: Duration = Duration::from_mins(5);
 
-/// For how long a place in line is kept at a time, as Redisson does by default.
-pub const LONGEST_STAND: Duration = Duration::from_mins(5);
-
-/// In what order those who want it get it.
+/// The order in which waiters acquire the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Whoever tries first after it became free.
-    Any,
-    /// Who came first.
+pub enum Fairness {
+    /// The first client to try after the release.
+    NonFair,
+    /// The first client in the queue.
     Fair,
 }
 
-/// Tells one release from another.
+/// Identifies one release, so that repeating it has no effect.
 #[derive(Clone, Debug)]
-pub struct Request {
-    number: u128,
-    remembered: Duration,
+pub struct ReleaseRequest {
+    id: u128,
+    marker_ttl: Duration,
 }
 
-impl Request {
-    /// A new one, which nodes remember for so long.
-    pub fn new(remembered: Duration) -> Self {
+impl ReleaseRequest {
+    /// Creates a new release request whose id the nodes store for this long.
+    pub fn new(marker_ttl: Duration) -> Self {
         Self {
-            number: rand::random(),
-            remembered,
+            id: rand::random(),
+            marker_ttl,
         }
     }
 
-    /// For how long a node is told of a release that it may have missed: well before it forgets one that it did not miss.
-    pub fn retried_for(&self) -> Duration {
-        self.remembered / 2
+    /// How long a release is repeated on a node that may have missed it: half the time for which
+    /// the node stores the id.
+    pub fn retry_window(&self) -> Duration {
+        self.marker_ttl / 2
     }
 }
 
-/// Whether this is a field as Redisson or node-redisson writes it.
-pub fn is_field(token: &Token) -> bool {
+/// Whether this is an owner field as written by Redisson or node-redisson.
+pub fn is_owner_field(token: &Token) -> bool {
     formats::redisson_owner::is_owner(token.expose())
 }
 
-/// A fresh field: the UUID is what cannot be guessed.
-pub fn mint() -> Token {
+/// Generates an owner field; its UUID makes it unguessable.
+pub fn generate_token() -> Token {
+    // Version and variant bits of a random UUID (RFC 9562).
     const VERSION_4: u128 = 0x4 << 76;
     const VARIANT: u128 = 0b10 << 62;
     let random = rand::random::<u128>() & !(0xf << 76) & !(0b11 << 62);
@@ -112,198 +117,232 @@ pub fn mint() -> Token {
     Token::from_bytes(format!("{}:1", parts.join("-")))
 }
 
-/// Takes the lock, enters it once more, or stands in line.
-pub async fn take(
-    mut line: Line<impl Connection>,
+/// Acquires the lock, increments its hold count, or enters the wait queue.
+pub async fn acquire(
+    mut connection: Connection<impl RedisTransport>,
     clock: &Clock,
-    bid: &Bid<'_>,
-    order: Order,
-) -> RedisResult<Vote> {
-    let mut script = ACQUIRE_REDISSON.key(bid.key.as_bytes());
-    if order == Order::Fair {
-        script.key(queue(bid.key)).key(deadlines(bid.key));
+    request: &LockRequest<'_>,
+    fairness: Fairness,
+) -> RedisResult<NodeReply> {
+    let mut script = ACQUIRE_REDISSON.key(request.key.as_bytes());
+    if fairness == Fairness::Fair {
+        // The script uses the wait queue if its keys are passed.
+        script
+            .key(queue_key(request.key))
+            .key(deadlines_key(request.key));
     }
     script
-        .arg(bid.token.expose())
-        .arg(millis(bid.ttl))
-        .arg(u8::from(bid.brought))
+        .arg(request.token.expose())
+        .arg(nonzero_millis(request.ttl))
+        .arg(u8::from(request.caller_supplied))
         .arg(clock.now().millis())
-        .arg(whole_millis(bid.wait))
-        .arg(beside("redisson_lock_token", bid.key))
-        .arg(u8::from(bid.is_only_node))
-        .arg(whole_millis(bid.longer));
-    with_fence(&mut script, bid);
-    match script.invoke_async(&mut line.connection).await? {
-        Given::Ours { again, fence } => Ok(Vote::Ours {
-            again: again && bid.brought,
-            fence: bid.fence.map(|_| fence),
+        .arg(whole_millis(request.wait))
+        // Not a key of the script, so that a user without access to it can acquire locks that have
+        // no such counter.
+        .arg(companion_key("redisson_lock_token", request.key))
+        .arg(u8::from(request.is_only_node))
+        .arg(whole_millis(request.extra_wait));
+    add_fence_arguments(&mut script, request);
+    match script.invoke_async(&mut connection.transport).await? {
+        AcquireReply::Acquired {
+            is_reentrant,
+            fence,
+        } => Ok(NodeReply::Ours {
+            // A generated token that is found was stored by an earlier attempt whose reply was
+            // lost.
+            already_held: is_reentrant && request.caller_supplied,
+            fence: request.proposed_fence.map(|_| fence),
         }),
-        Given::Refused(told) if is_another_hash(&told) => Ok(Vote::WrongType("hash".to_owned())),
-        Given::Refused(told) => theirs(line, clock, bid.key, told).await,
+        AcquireReply::Rejected(reply) if is_foreign_hash(&reply) => {
+            Ok(NodeReply::WrongType("hash".to_owned()))
+        }
+        AcquireReply::Rejected(reply) => {
+            conflict_reply(connection, clock, request.key, reply).await
+        }
     }
 }
 
-/// A hash whose field no Redisson wrote.
-fn is_another_hash(told: &Told) -> bool {
-    let Told::OtherOwner {
-        value: Value::Hash(fields),
+/// Whether this is a hash with fields that Redisson did not write.
+fn is_foreign_hash(reply: &ScriptReply) -> bool {
+    let ScriptReply::OtherOwner {
+        value: RedisValue::Hash(fields),
         pttl,
-    } = told
+    } = reply
     else {
         return false;
     };
-    let is_there = *pttl != -2;
-    is_there
+    // `PTTL` is -2 if the lock is free and the reported owner is the head of the wait queue.
+    let exists = *pttl != -2;
+    exists
         && !fields
             .iter()
             .all(|(field, _)| formats::redisson_owner::is_owner(field))
 }
 
-/// Makes the lease longer if the lock is the owner's.
+/// Extends the lease if the token owns the lock.
 pub async fn extend(
-    mut line: Line<impl Connection>,
+    mut connection: Connection<impl RedisTransport>,
     key: &LockKey,
     token: &Token,
     ttl: Duration,
-) -> RedisResult<Told> {
+) -> RedisResult<ScriptReply> {
     let mut script = EXTEND_REDISSON.key(key.as_bytes());
-    script.arg(token.expose()).arg(millis(ttl));
-    script.invoke_async(&mut line.connection).await
+    script.arg(token.expose()).arg(nonzero_millis(ttl));
+    script.invoke_async(&mut connection.transport).await
 }
 
-/// Counts the lock down, and frees it at zero.
+/// Decrements the hold count, and frees the lock at zero.
 pub async fn release(
-    line: Line<impl Connection>,
+    connection: Connection<impl RedisTransport>,
     clock: &Clock,
     key: &LockKey,
     token: &Token,
-    Request { number, remembered }: &Request,
-) -> RedisResult<Told> {
+    ReleaseRequest { id, marker_ttl }: &ReleaseRequest,
+) -> RedisResult<ScriptReply> {
     let mut script = RELEASE_REDISSON.key(key.as_bytes());
-    let latch = beside("redisson_unlock_latch", key);
-    script.key([latch, format!(":{number:032x}").into_bytes()].concat());
-    let how = ("once", *remembered);
-    run(line, clock, script, (key, token.expose()), how, None).await
+    let latch = companion_key("redisson_unlock_latch", key);
+    script.key([latch, format!(":{id:032x}").into_bytes()].concat());
+    let mode = ("once", *marker_ttl);
+    run_release_script(connection, clock, script, (key, token.expose()), mode, None).await
 }
 
-/// Takes the owner's field away, and its place in the queue if it waited.
-pub async fn withdraw(
-    line: Line<impl Connection>,
+/// Removes the owner's field, and its entry in the wait queue if it waited.
+pub async fn rollback(
+    connection: Connection<impl RedisTransport>,
     clock: &Clock,
     key: &LockKey,
     token: &Token,
-    waited: Duration,
-) -> RedisResult<Told> {
+    queued_for: Duration,
+) -> RedisResult<ScriptReply> {
     let script = RELEASE_REDISSON.key(key.as_bytes());
-    let waited = Some(waited).filter(|waited| !waited.is_zero());
-    let how = ("all", Duration::ZERO);
-    run(line, clock, script, (key, token.expose()), how, waited).await
+    let queued_for = Some(queued_for).filter(|queued_for| !queued_for.is_zero());
+    let mode = ("all", Duration::ZERO);
+    run_release_script(
+        connection,
+        clock,
+        script,
+        (key, token.expose()),
+        mode,
+        queued_for,
+    )
+    .await
 }
 
-/// Leaves the queue.
-pub async fn leave(
-    line: Line<impl Connection>,
+/// Leaves the wait queue.
+pub async fn leave_queue(
+    connection: Connection<impl RedisTransport>,
     clock: &Clock,
     key: &LockKey,
     token: &Token,
-    waited: Duration,
-) -> RedisResult<Told> {
+    queued_for: Duration,
+) -> RedisResult<ScriptReply> {
     let script = RELEASE_REDISSON.key(key.as_bytes());
     let owner = (key, token.expose());
-    let how = ("leave", Duration::ZERO);
-    run(line, clock, script, owner, how, Some(waited)).await
+    let mode = ("leave", Duration::ZERO);
+    run_release_script(connection, clock, script, owner, mode, Some(queued_for)).await
 }
 
-async fn run(
-    mut line: Line<impl Connection>,
+async fn run_release_script(
+    mut connection: Connection<impl RedisTransport>,
     clock: &Clock,
     mut script: ScriptInvocation<'_>,
     (key, field): (&LockKey, &[u8]),
-    (how, remembered): (&str, Duration),
-    waited: Option<Duration>,
-) -> RedisResult<Told> {
-    let waited = waited.map_or_else(String::new, |waited| whole_millis(waited).to_string());
+    (mode, marker_ttl): (&str, Duration),
+    queued_for: Option<Duration>,
+) -> RedisResult<ScriptReply> {
+    let queued_for = queued_for.map_or_else(String::new, |queued_for| {
+        whole_millis(queued_for).to_string()
+    });
     script
         .arg(field)
-        .arg(how)
+        .arg(mode)
         .arg(clock.now().millis())
-        .arg(waited)
-        .arg(queue(key))
-        .arg(deadlines(key))
-        .arg(millis(remembered));
-    for argument in publishing(&line, &channels(key), Subscribers::OfShards) {
+        .arg(queued_for)
+        .arg(queue_key(key))
+        .arg(deadlines_key(key))
+        .arg(nonzero_millis(marker_ttl));
+    for argument in publish_arguments(
+        &connection,
+        &unlock_channels(key),
+        PublishScope::ClusterAndShard,
+    ) {
         script.arg(argument);
     }
-    script.invoke_async(&mut line.connection).await
+    script.invoke_async(&mut connection.transport).await
 }
 
-fn whole_millis(span: Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+fn whole_millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What lies beside a fair lock: who waits for it, in order, and until when each does.
-pub fn fair_queue(key: &LockKey) -> (LockKey, LockKey) {
-    (LockKey::new(queue(key)), LockKey::new(deadlines(key)))
+/// The keys beside a fair lock: its wait queue, and the deadlines of the waiters.
+pub fn fair_queue_keys(key: &LockKey) -> (LockKey, LockKey) {
+    (
+        LockKey::new(queue_key(key)),
+        LockKey::new(deadlines_key(key)),
+    )
 }
 
-/// Who waits for a fair lock, in order.
-pub fn queue(key: &LockKey) -> Vec<u8> {
-    beside("redisson_lock_queue", key)
+/// The key of the list of waiters, in order.
+pub fn queue_key(key: &LockKey) -> Vec<u8> {
+    companion_key("redisson_lock_queue", key)
 }
 
-/// Until when each of them does.
-pub fn deadlines(key: &LockKey) -> Vec<u8> {
-    beside("redisson_lock_timeout", key)
+/// The key of the sorted set of the waiters' deadlines.
+pub fn deadlines_key(key: &LockKey) -> Vec<u8> {
+    companion_key("redisson_lock_timeout", key)
 }
 
-/// Which channels the clients of a library subscribe to in a cluster.
+/// The channels to which the clients of a library subscribe in a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Subscribers {
-    /// Those of the whole cluster (`SUBSCRIBE`).
-    OfTheCluster,
-    /// Those of the lock's shard as well (`SSUBSCRIBE`), as Redisson does since 3.22 by default.
-    OfShards,
+pub enum PublishScope {
+    /// Channels of the whole cluster (`SUBSCRIBE`).
+    Cluster,
+    /// Channels of the lock's shard as well (`SSUBSCRIBE`), Redisson's default since 3.22.
+    ClusterAndShard,
 }
 
-/// What a script is told to publish: each channel behind the command, `PUBLISH` and, where clients subscribe to channels of
-/// shards, `SPUBLISH`. A user that may not call one of them wakes the subscribers of the other.
-pub fn publishing<C>(
-    line: &Line<C>,
+/// The script arguments for publishing: each channel after its command, `PUBLISH` and, if clients
+/// subscribe to sharded channels, `SPUBLISH`. A user that may call only one of the two wakes the
+/// subscribers of that one.
+pub fn publish_arguments<C>(
+    connection: &Connection<C>,
     channels: &[Vec<u8>],
-    subscribers: Subscribers,
+    scope: PublishScope,
 ) -> Vec<Vec<u8>> {
-    let of_shards = line.is_in_cluster && subscribers == Subscribers::OfShards;
-    let commands: &[&str] = if of_shards {
+    // Redisson subscribes to shard channels in a cluster only. Only `SPUBLISH` reaches those.
+    let is_sharded = connection.is_in_cluster && scope == PublishScope::ClusterAndShard;
+    let commands: &[&str] = if is_sharded {
         &["PUBLISH", "SPUBLISH"]
     } else {
         &["PUBLISH"]
     };
-    let each = channels.iter().flat_map(|channel| {
-        let told = move |command: &&str| [command.as_bytes().to_vec(), channel.clone()];
-        commands.iter().flat_map(told)
+    let arguments = channels.iter().flat_map(|channel| {
+        let pair = move |command: &&str| [command.as_bytes().to_vec(), channel.clone()];
+        commands.iter().flat_map(pair)
     });
-    each.collect()
+    arguments.collect()
 }
 
-/// The channels that waiters listen to: one, or where Redisson and node-redisson disagree about braces in the middle of a
-/// name, that of each.
-pub fn channels(key: &LockKey) -> Vec<Vec<u8>> {
-    channels_of("redisson_lock__channel", key)
+/// The channels to which waiters subscribe. Redisson and node-redisson treat braces in the middle
+/// of a name differently; for such names both channels are returned.
+pub fn unlock_channels(key: &LockKey) -> Vec<Vec<u8>> {
+    channels_with_prefix("redisson_lock__channel", key)
 }
 
 /// The channels with this prefix: each kind of lock has its own.
-pub fn channels_of(prefix: &str, key: &LockKey) -> Vec<Vec<u8>> {
+pub fn channels_with_prefix(prefix: &str, key: &LockKey) -> Vec<Vec<u8>> {
     let name = key.as_bytes();
-    let mut channels = vec![beside(prefix, key)];
+    let mut channels = vec![companion_key(prefix, key)];
     if name.contains(&b'{') && !name.starts_with(b"{") {
         channels.push([prefix.as_bytes(), b":{", name, b"}"].concat());
     }
     channels
 }
 
-/// The name of something beside a lock: the lock's in braces, so that both are served by the same node of a cluster,
-/// unless it has braces of its own.
-fn beside(prefix: &str, key: &LockKey) -> Vec<u8> {
+/// The name of a key or channel beside a lock: the lock's name in braces, so that both map to the
+/// same cluster slot, unless it contains braces itself.
+fn companion_key(prefix: &str, key: &LockKey) -> Vec<u8> {
     let name = key.as_bytes();
     let (open, close): (&[u8], &[u8]) = if name.contains(&b'{') {
         (b":", b"")
@@ -318,22 +357,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_beside_a_lock_carries_its_name_in_braces() {
-        assert_eq!(queue(&"order:42".into()), b"redisson_lock_queue:{order:42}");
+    fn companion_keys_contain_the_lock_name_in_braces() {
         assert_eq!(
-            deadlines(&"order:{42}".into()),
+            queue_key(&"order:42".into()),
+            b"redisson_lock_queue:{order:42}"
+        );
+        assert_eq!(
+            deadlines_key(&"order:{42}".into()),
             b"redisson_lock_timeout:order:{42}"
         );
         assert_eq!(
-            channels(&"order:42".into()),
+            unlock_channels(&"order:42".into()),
             [b"redisson_lock__channel:{order:42}"]
         );
         assert_eq!(
-            channels(&"{order}:42".into()),
+            unlock_channels(&"{order}:42".into()),
             [b"redisson_lock__channel:{order}:42"]
         );
         assert_eq!(
-            channels(&"order:{42}".into()),
+            unlock_channels(&"order:{42}".into()),
             [
                 &b"redisson_lock__channel:order:{42}"[..],
                 b"redisson_lock__channel:{order:{42}}"
@@ -342,11 +384,11 @@ mod tests {
     }
 
     #[test]
-    fn a_fresh_field_is_a_uuid_of_version_4_and_a_thread() {
+    fn a_generated_owner_field_is_a_version_4_uuid_and_a_thread_id() {
         for _ in 0..100 {
-            let token = mint();
+            let token = generate_token();
             let text = String::from_utf8(token.expose().to_vec()).unwrap();
-            assert!(is_field(&token), "{text}");
+            assert!(is_owner_field(&token), "{text}");
             assert_eq!((&text[14..15], &text[36..]), ("4", ":1"));
             assert!(matches!(&text[19..20], "8" | "9" | "a" | "b"), "{text}");
         }

@@ -1,7 +1,7 @@
-//! A cluster: its primaries as they come and go, and which of them has a key. It is asked again and again, and at once when a
-//! node says that a slot is elsewhere.
+//! A Redis Cluster: its primaries and the slots they serve. The topology is refreshed periodically,
+//! and immediately after a `MOVED` redirection.
 
-mod looking;
+mod inspection;
 mod slots;
 
 use std::collections::BTreeMap;
@@ -15,258 +15,276 @@ use redis::{ErrorKind, RedisError, ServerErrorKind};
 use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
 
-use super::Inbox;
+use super::ChangeBuffer;
 use super::feed::Feed;
-use super::node::{Common, Elsewhere, Node, Redirects, Seats};
-use super::trouble::Missed;
+use super::node::{GroupContext, Node, NodeList, Redirect, ResolveRedirect};
+use super::node_error::CallError;
 use crate::domain::{LockKey, NodeState};
-use slots::{Address, SlotMap};
-pub use slots::{slot_of, tag_of};
+use slots::{NodeAddress, SlotMap};
+pub use slots::{hash_tag_for_slot, key_slot};
 
-/// How often the cluster is asked who serves what.
-const EVERY: Duration = Duration::from_secs(1);
+/// How often the topology is refreshed.
+const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The shortest pause between two times: a slot on its way is told with every answer.
-const BETWEEN: Duration = Duration::from_millis(50);
+/// The minimum interval between two refreshes. During a slot migration every reply can be a
+/// redirection.
+const MIN_REFRESH_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How many nodes are asked at once.
-const ASKED_AT_ONCE: usize = 5;
+/// How many nodes are queried in one refresh.
+const MAX_NODES_QUERIED: usize = 5;
 
-/// A node that serves no slots is kept for so long after somebody was sent to it.
-const LET_GO_AFTER: Duration = Duration::from_secs(10);
+/// How long a node without slots is kept after a redirection to it.
+const REDIRECT_TARGET_RETENTION: Duration = Duration::from_secs(10);
 
-/// The nodes of a cluster.
+/// The topology of a cluster and its nodes.
 pub struct Cluster {
-    common: Common,
-    inbox: Arc<Inbox>,
-    itself: Weak<Self>,
-    known: Mutex<Known>,
-    /// Those that have keys, in the order of their names.
-    nodes: watch::Sender<Seats>,
-    /// The cluster was asked, well or badly.
-    is_asked: watch::Sender<bool>,
-    ask_now: Notify,
+    context: GroupContext,
+    changes: Arc<ChangeBuffer>,
+    weak_self: Weak<Self>,
+    topology: Mutex<Topology>,
+    /// The nodes that serve slots, sorted by name.
+    nodes: watch::Sender<NodeList>,
+    /// The first refresh has completed, successfully or not.
+    is_refreshed: watch::Sender<bool>,
+    refresh_now: Notify,
 }
 
 #[derive(Default)]
-struct Known {
-    nodes: BTreeMap<Address, Member>,
+struct Topology {
+    members: BTreeMap<NodeAddress, ClusterMember>,
     slots: SlotMap,
 }
 
-/// One server that is a node of the cluster, or was.
-struct Member {
+/// A server that is or was a node of the cluster.
+struct ClusterMember {
     node: Arc<Node>,
-    /// The configuration names it: it is asked about the others even when it serves nothing.
+    /// It is named in the configuration. Seeds are queried for the topology even when they serve no
+    /// slots.
     is_seed: bool,
-    serves: bool,
-    /// When somebody was last sent to it: a slot may be on its way there.
-    wanted_at: Option<Instant>,
+    serves_slots: bool,
+    /// When a request was last redirected to it. It may be importing a slot.
+    redirected_at: Option<Instant>,
 }
 
-/// What one node tells of the cluster.
-struct Told {
+/// One node's view of the cluster.
+struct TopologyReply {
     slots: SlotMap,
-    is_well: bool,
+    is_state_ok: bool,
     epoch: u64,
 }
 
 impl Cluster {
-    /// Knows the nodes of the configuration at first; they are asked for the others.
-    pub(super) fn start(common: Common, inbox: Arc<Inbox>) -> Arc<Self> {
-        let cluster = Arc::new_cyclic(|itself| Self {
-            common: common.clone(),
-            inbox,
-            itself: Weak::clone(itself),
-            known: Mutex::default(),
+    /// Starts with the configured nodes and discovers the others from them.
+    pub(super) fn start(context: GroupContext, changes: Arc<ChangeBuffer>) -> Arc<Self> {
+        let cluster = Arc::new_cyclic(|weak_self| Self {
+            context: context.clone(),
+            changes,
+            weak_self: Weak::clone(weak_self),
+            topology: Mutex::default(),
             nodes: watch::Sender::new(Arc::new([])),
-            is_asked: watch::Sender::new(false),
-            ask_now: Notify::new(),
+            is_refreshed: watch::Sender::new(false),
+            refresh_now: Notify::new(),
         });
-        let mut known = cluster.known();
-        for config in &common.group.nodes {
-            let connection = config.url.connection();
+        let mut topology = cluster.topology();
+        for config in &context.group.nodes {
+            let connection = config.url.connection_info();
             let address = match connection.addr() {
                 redis::ConnectionAddr::Tcp(host, port)
                 | redis::ConnectionAddr::TcpTls { host, port, .. } => (host.clone(), *port),
                 other => (other.to_string(), 0),
             };
-            let node = cluster.join(config.clone());
-            let member = Member {
+            let node = cluster.start_node(config.clone());
+            let member = ClusterMember {
                 node,
                 is_seed: true,
-                serves: true,
-                wanted_at: None,
+                serves_slots: true,
+                redirected_at: None,
             };
-            known.nodes.insert(address, member);
+            topology.members.insert(address, member);
         }
-        cluster.tell_nodes(&known);
-        drop(known);
-        let (keeping, stop) = (Arc::clone(&cluster), common.stop.clone());
+        cluster.publish_nodes(&topology);
+        drop(topology);
+        let (cluster_task, stop) = (Arc::clone(&cluster), context.stop.clone());
         tokio::spawn(async move {
-            stop.run_until_cancelled(keeping.keep_up()).await;
+            stop.run_until_cancelled(cluster_task.run()).await;
         });
         cluster
     }
 
-    /// The nodes that have keys, as far as is known now.
-    pub(super) fn nodes(&self) -> Seats {
+    /// The nodes that currently serve slots, as far as known.
+    pub(super) fn nodes(&self) -> NodeList {
         Arc::clone(&self.nodes.borrow())
     }
 
-    /// How many slots one of them serves.
-    pub(super) fn slots_of(&self, node: &Arc<Node>) -> u32 {
-        let known = self.known();
-        let mut addresses = known.nodes.iter();
+    /// The number of slots that a node serves.
+    pub(super) fn slot_count_of(&self, node: &Arc<Node>) -> u32 {
+        let topology = self.topology();
+        let mut addresses = topology.members.iter();
         let found = addresses.find(|(_, member)| Arc::ptr_eq(&member.node, node));
-        found.map_or(0, |(address, _)| known.slots.served_by(address))
+        found.map_or(0, |(address, _)| topology.slots.slot_count(address))
     }
 
-    /// Tells when they are others.
-    pub(super) fn changes(&self) -> watch::Receiver<Seats> {
+    /// Subscribes to changes of the node list.
+    pub(super) fn subscribe(&self) -> watch::Receiver<NodeList> {
         self.nodes.subscribe()
     }
 
-    /// The node that has this key. Where that is not known, some node: it will say who does, or why nobody.
-    pub(super) fn node_of(&self, key: &LockKey) -> Arc<Node> {
-        let known = self.known();
-        let serving = known.slots.server_of(slot_of(key.as_bytes()));
-        let member = serving.and_then(|address| known.nodes.get(address));
-        let is_up = |member: &&Member| member.node.state() == NodeState::Up;
+    /// The node that serves this key. If the slot is unknown, any node, preferably one that is up:
+    /// its reply is a redirection or the reason why the slot is not served.
+    pub(super) fn node_for(&self, key: &LockKey) -> Arc<Node> {
+        let topology = self.topology();
+        let primary = topology.slots.primary_for_slot(key_slot(key.as_bytes()));
+        let member = primary.and_then(|address| topology.members.get(address));
+        let is_up = |member: &&ClusterMember| member.node.state() == NodeState::Up;
         let member = member
-            .or_else(|| known.nodes.values().find(is_up))
-            .or_else(|| known.nodes.values().next());
-        Arc::clone(&member.expect("the nodes of the configuration stay").node)
+            .or_else(|| topology.members.values().find(is_up))
+            .or_else(|| topology.members.values().next());
+        Arc::clone(&member.expect("configured nodes are never removed").node)
     }
 
-    /// Waits until the cluster was asked once, well or badly.
-    pub(super) async fn is_asked(&self) {
-        let mut is_asked = self.is_asked.subscribe();
-        drop(is_asked.wait_for(|is_asked| *is_asked).await);
+    /// Waits until the first refresh of the topology has completed, successfully or not.
+    pub(super) async fn wait_for_first_refresh(&self) {
+        let mut is_refreshed = self.is_refreshed.subscribe();
+        drop(is_refreshed.wait_for(|is_refreshed| *is_refreshed).await);
     }
 
-    fn named_by(&self, error: &RedisError, node: &Node) -> Option<Arc<Node>> {
+    fn redirect_target(&self, error: &RedisError, node: &Node) -> Option<Arc<Node>> {
         let (text, _) = error.redirect_node()?;
-        let asked = node.reach.host().unwrap_or_default();
-        let address = slots::address(text, &asked)?;
-        let mut known = self.known();
-        let member = self.member(&mut known, &address);
-        member.wanted_at = Some(Instant::now());
+        let queried = node.endpoint.host().unwrap_or_default();
+        let address = slots::parse_address(text, &queried)?;
+        let mut topology = self.topology();
+        let member = self.get_or_add_member(&mut topology, &address);
+        member.redirected_at = Some(Instant::now());
         let node = Arc::clone(&member.node);
-        self.tell_nodes(&known);
+        self.publish_nodes(&topology);
         Some(node)
     }
 
-    /// The server at this address, which joins if it was not known.
-    fn member<'a>(&self, known: &'a mut Known, address: &Address) -> &'a mut Member {
-        known.nodes.entry(address.clone()).or_insert_with(|| {
+    /// Returns the member at this address. Adds it if it is unknown.
+    fn get_or_add_member<'a>(
+        &self,
+        topology: &'a mut Topology,
+        address: &NodeAddress,
+    ) -> &'a mut ClusterMember {
+        topology.members.entry(address.clone()).or_insert_with(|| {
             let (host, port) = address;
-            let first = self.common.group.nodes.first();
-            let like_it = first.expect("a group has a node").at(host, *port);
-            let name = like_it.url.address();
-            Member {
-                node: self.join(crate::server::config::NodeConfig { name, ..like_it }),
+            let first = self.context.group.nodes.first();
+            // Credentials and TLS settings of discovered nodes are those of the first configured
+            // node.
+            let config = first.expect("a group has a node").with_address(host, *port);
+            let name = config.url.address();
+            ClusterMember {
+                node: self.start_node(crate::server::config::NodeConfig { name, ..config }),
                 is_seed: false,
-                serves: false,
-                wanted_at: None,
+                serves_slots: false,
+                redirected_at: None,
             }
         })
     }
 
-    fn join(&self, config: crate::server::config::NodeConfig) -> Arc<Node> {
-        // One place for all of them: a key has one node, whichever that is at the moment.
-        let feed = Feed::new(Arc::clone(&self.inbox), 0);
-        let itself: Weak<Self> = Weak::clone(&self.itself);
-        Node::start(config, &self.common, feed, Some(itself))
+    fn start_node(&self, config: crate::server::config::NodeConfig) -> Arc<Node> {
+        // The index selects a key's write count. A key is served by one node at a time, so one
+        // count, with index 0, suffices for all nodes.
+        let feed = Feed::new(Arc::clone(&self.changes), 0);
+        let weak_self: Weak<Self> = Weak::clone(&self.weak_self);
+        Node::start(config, &self.context, feed, Some(weak_self))
     }
 
-    async fn keep_up(&self) {
+    async fn run(&self) {
         loop {
-            let told = self.ask().await;
-            if let Some(slots) = told {
-                self.take(slots);
+            if let Some(slots) = self.fetch_slots().await {
+                self.apply_slots(slots);
             }
-            self.is_asked.send_replace(true);
-            sleep(BETWEEN).await;
-            let _either_way = timeout(EVERY, self.ask_now.notified()).await;
+            self.is_refreshed.send_replace(true);
+            sleep(MIN_REFRESH_INTERVAL).await;
+            let _either_way = timeout(REFRESH_INTERVAL, self.refresh_now.notified()).await;
         }
     }
 
-    /// Asks some nodes who serves what. Who says that the cluster works is believed before others, and who has seen more of
-    /// its history.
-    async fn ask(&self) -> Option<SlotMap> {
-        let all: Vec<Arc<Node>> = {
-            let known = self.known();
-            let members = known.nodes.values();
+    /// Queries some nodes for the slot map. Views of nodes that report `cluster_state:ok` are
+    /// preferred, then those with the highest epoch.
+    async fn fetch_slots(&self) -> Option<SlotMap> {
+        let members: Vec<Arc<Node>> = {
+            let topology = self.topology();
+            let members = topology.members.values();
             members.map(|member| Arc::clone(&member.node)).collect()
         };
-        if all.iter().all(|node| node.state() != NodeState::Up) {
-            let mut attempts: FuturesUnordered<_> =
-                all.iter().map(|node| node.first_attempt()).collect();
+        if members.iter().all(|node| node.state() != NodeState::Up) {
+            let mut attempts: FuturesUnordered<_> = members
+                .iter()
+                .map(|node| node.wait_for_first_attempt())
+                .collect();
             while attempts.next().await.is_some() {
-                if all.iter().any(|node| node.state() == NodeState::Up) {
+                if members.iter().any(|node| node.state() == NodeState::Up) {
                     break;
                 }
             }
         }
-        let up: Vec<&Arc<Node>> = all
+        let nodes_up: Vec<&Arc<Node>> = members
             .iter()
             .filter(|node| node.state() == NodeState::Up)
             .collect();
-        let begin = rand::random_range(0..up.len().max(1));
-        let asked = up
+        // A random start spreads the load over the nodes.
+        let offset = rand::random_range(0..nodes_up.len().max(1));
+        let selected = nodes_up
             .iter()
             .cycle()
-            .skip(begin)
-            .take(up.len().min(ASKED_AT_ONCE));
-        let told = futures::future::join_all(asked.map(|node| ask(node))).await;
-        for missed in told.iter().filter_map(|told| told.as_ref().err()) {
-            tracing::debug!(group = %self.common.group.name, reason = missed.reason(), "a node does not tell of its cluster");
+            .skip(offset)
+            .take(nodes_up.len().min(MAX_NODES_QUERIED));
+        let replies = futures::future::join_all(selected.map(|node| query_topology(node))).await;
+        for error in replies.iter().filter_map(|reply| reply.as_ref().err()) {
+            tracing::debug!(group = %self.context.group.name, reason = %error.reason(), "cluster topology query failed");
         }
-        let best = told
+        let best = replies
             .into_iter()
             .filter_map(Result::ok)
-            .max_by_key(|told| (told.is_well, told.epoch));
-        best.map(|told| told.slots)
+            .max_by_key(|reply| (reply.is_state_ok, reply.epoch));
+        best.map(|reply| reply.slots)
     }
 
-    /// Takes in who serves what: who is new joins, and who has served nothing for a while leaves.
-    fn take(&self, slots: SlotMap) {
-        let mut known = self.known();
-        let serving = slots.servers();
-        if serving.is_empty() {
+    /// Applies a slot map: adds new nodes and removes nodes that have served no slots for a while.
+    fn apply_slots(&self, slots: SlotMap) {
+        let mut topology = self.topology();
+        let primaries = slots.primaries();
+        // A reply without slots would remove every discovered node; the known topology is kept
+        // instead.
+        if primaries.is_empty() {
             return;
         }
         let now = Instant::now();
-        for member in known.nodes.values_mut() {
-            member.serves = false;
+        for member in topology.members.values_mut() {
+            member.serves_slots = false;
         }
-        for address in &serving {
-            // A replica that was promoted may not have got the last writes of its primary.
-            let from = known.slots.primary_of(address).cloned();
-            let member = self.member(&mut known, address);
-            member.serves = true;
+        for address in &primaries {
+            // Replication is asynchronous: a promoted replica may lack the last writes of its
+            // primary.
+            let from = topology.slots.primary_of(address).cloned();
+            let member = self.get_or_add_member(&mut topology, address);
+            member.serves_slots = true;
             if let Some((host, port)) = from {
                 let from = format!("{host}:{port}");
-                tracing::warn!(node.name = %member.node.name(), %from, "a replica of the cluster was promoted");
-                member.node.promoted(from);
+                tracing::warn!(node.name = %member.node.name(), %from, "cluster replica was promoted to primary");
+                member.node.record_promotion(from);
             }
         }
-        known.nodes.retain(|_, member| {
-            let stays = member.is_seed || member.is_shown(now);
+        topology.members.retain(|_, member| {
+            let stays = member.is_seed || member.is_active(now);
             if !stays {
-                member.node.gone().cancel();
+                member.node.removed().cancel();
             }
             stays
         });
-        known.slots = slots;
-        self.tell_nodes(&known);
+        topology.slots = slots;
+        self.publish_nodes(&topology);
     }
 
-    fn tell_nodes(&self, known: &Known) {
+    fn publish_nodes(&self, topology: &Topology) {
         let now = Instant::now();
-        let shown = known.nodes.values().filter(|member| member.is_shown(now));
-        let mut nodes: Vec<Arc<Node>> = shown.map(|member| Arc::clone(&member.node)).collect();
+        let active = topology
+            .members
+            .values()
+            .filter(|member| member.is_active(now));
+        let mut nodes: Vec<Arc<Node>> = active.map(|member| Arc::clone(&member.node)).collect();
         nodes.sort_by(|one, other| one.name().cmp(other.name()));
         self.nodes.send_if_modified(|before| {
             let is_new = before.len() != nodes.len()
@@ -278,63 +296,63 @@ impl Cluster {
         });
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock()
+    fn topology(&self) -> MutexGuard<'_, Topology> {
+        self.topology.lock()
     }
 }
 
-impl Member {
-    fn is_shown(&self, now: Instant) -> bool {
-        let is_wanted = |at| now.duration_since(at) < LET_GO_AFTER;
-        self.serves || self.wanted_at.is_some_and(is_wanted)
+impl ClusterMember {
+    fn is_active(&self, now: Instant) -> bool {
+        let is_recent = |at| now.duration_since(at) < REDIRECT_TARGET_RETENTION;
+        self.serves_slots || self.redirected_at.is_some_and(is_recent)
     }
 }
 
-impl Redirects for Cluster {
-    fn elsewhere(&self, error: &RedisError, node: &Node) -> Option<Elsewhere> {
+impl ResolveRedirect for Cluster {
+    fn resolve_redirect(&self, error: &RedisError, node: &Node) -> Option<Redirect> {
         let ErrorKind::Server(kind) = error.kind() else {
             return None;
         };
         match kind {
             ServerErrorKind::Moved => {
-                self.ask_now.notify_one();
-                Some(Elsewhere::Moved(self.named_by(error, node)?))
+                self.refresh_now.notify_one();
+                Some(Redirect::Moved(self.redirect_target(error, node)?))
             }
-            ServerErrorKind::Ask => Some(Elsewhere::Ask(self.named_by(error, node)?)),
-            ServerErrorKind::TryAgain => Some(Elsewhere::Later),
+            ServerErrorKind::Ask => Some(Redirect::Ask(self.redirect_target(error, node)?)),
+            ServerErrorKind::TryAgain => Some(Redirect::TryAgain),
             _ => None,
         }
     }
 }
 
-/// Asks one node about its cluster.
-async fn ask(node: &Node) -> Result<Told, Missed> {
-    let asked = node.reach.host().unwrap_or_default();
+/// Queries one node for its view of the cluster.
+async fn query_topology(node: &Node) -> Result<TopologyReply, CallError> {
+    let queried = node.endpoint.host().unwrap_or_default();
     let limit = node.command_timeout();
-    let asking = node.observe(limit, |mut line| async move {
-        let mut questions = redis::pipe();
-        questions.cmd("CLUSTER").arg("SLOTS");
-        questions.cmd("CLUSTER").arg("INFO");
-        questions.ignore_errors();
+    let query = node.call_inspection(limit, |mut connection| async move {
+        let mut pipeline = redis::pipe();
+        pipeline.cmd("CLUSTER").arg("SLOTS");
+        pipeline.cmd("CLUSTER").arg("INFO");
+        pipeline.ignore_errors();
         let (slots, info): (redis::RedisResult<SlotMap>, redis::RedisResult<String>) =
-            questions.query_async(&mut line.connection).await?;
+            pipeline.query_async(&mut connection.transport).await?;
         let info = info.unwrap_or_default();
         let field = |name: &str| {
-            let is_it = |line: &str| Some(line.trim_end().strip_prefix(name)?.to_owned());
-            info.lines().find_map(is_it)
+            let field_value = |line: &str| Some(line.trim_end().strip_prefix(name)?.to_owned());
+            info.lines().find_map(field_value)
         };
-        Ok(Told {
+        Ok(TopologyReply {
             slots: slots?,
-            // Where that may not be asked, it is taken at its word.
-            is_well: field("cluster_state:").is_none_or(|state| state == "ok"),
+            // Without permission for CLUSTER INFO, the slot map is trusted as it is.
+            is_state_ok: field("cluster_state:").is_none_or(|state| state == "ok"),
             epoch: field("cluster_current_epoch:")
                 .and_then(|epoch| epoch.parse().ok())
                 .unwrap_or(0),
         })
     });
-    let told = asking.await?;
-    Ok(Told {
-        slots: told.slots.with_host(&asked),
-        ..told
+    let reply = query.await?;
+    Ok(TopologyReply {
+        slots: reply.slots.with_host(&queried),
+        ..reply
     })
 }

@@ -1,50 +1,54 @@
-//! Which node serves which slot of a cluster, as its nodes tell; and which slot a key belongs to. Pure.
+//! The slot map of a cluster, and the mapping from keys to slots. No I/O.
 
 use redis::{FromRedisValue, ParsingError, Value};
 use std::collections::BTreeMap;
 
-/// How many slots a cluster has.
-pub const SLOTS: u16 = 16_384;
+/// The number of slots in a cluster.
+pub const SLOT_COUNT: u16 = 16_384;
 
-/// Where a node is: host and port.
-pub type Address = (String, u16);
+/// Host and port of a node.
+pub type NodeAddress = (String, u16);
 
-/// The slot of a key: of what stands between the first `{` and the next `}`, where that is something; else of all of it.
-pub fn slot_of(key: &[u8]) -> u16 {
+/// The slot of a key: the CRC16 of its hash tag, which is the text between the first `{` and the
+/// next `}` if that is not empty, else of the whole key.
+pub fn key_slot(key: &[u8]) -> u16 {
     let tag = key.iter().position(|&byte| byte == b'{').and_then(|open| {
         let rest = &key[open + 1..];
         let close = rest.iter().position(|&byte| byte == b'}')?;
+        // An empty tag `{}` does not count, according to the specification.
         (close > 0).then(|| &rest[..close])
     });
-    crc16(tag.unwrap_or(key)) % SLOTS
+    crc16(tag.unwrap_or(key)) % SLOT_COUNT
 }
 
-/// A hash tag for each slot: a number whose digits lie in it. For names that cannot be their own tag.
+/// A hash tag for a slot: a number whose decimal digits hash to that slot. For keys that cannot be
+/// their own hash tag.
 ///
-/// It is searched for each time: such names are rare, and a table of all slots takes a command longer to make than a node may take.
-/// Numbers that begin alike share the work for their beginning, since some take a hundred thousand tries.
-pub fn tag_of(slot: u16) -> u32 {
-    let with_beginning = |beginning: u32| {
-        let crc = crc16(beginning.to_string().as_bytes());
-        let lies_in_it = |end: &u32| {
-            let digits = [end / 100, end / 10 % 10, end % 10];
+/// Computed on each call: such keys are rare, and building a table of all slots takes longer than a
+/// node's timeout. Numbers with a common prefix share the CRC of that prefix, because some slots
+/// need a hundred thousand attempts.
+pub fn hash_tag_for_slot(slot: u16) -> u32 {
+    let with_prefix = |prefix: u32| {
+        let crc = crc16(prefix.to_string().as_bytes());
+        let is_in_slot = |suffix: &u32| {
+            let digits = [suffix / 100, suffix / 10 % 10, suffix % 10];
             let digit =
-                |crc, digit: u32| crc16_with(crc, b'0' + u8::try_from(digit).unwrap_or_default());
-            digits.into_iter().fold(crc, digit) % SLOTS == slot
+                |crc, digit: u32| crc16_update(crc, b'0' + u8::try_from(digit).unwrap_or_default());
+            digits.into_iter().fold(crc, digit) % SLOT_COUNT == slot
         };
-        let end = (0..1_000).find(lies_in_it)?;
-        Some(beginning * 1_000 + end)
+        let suffix = (0..1_000).find(is_in_slot)?;
+        Some(prefix * 1_000 + suffix)
     };
-    (1..).find_map(with_beginning).unwrap_or_default()
+    (1..).find_map(with_prefix).unwrap_or_default()
 }
 
-/// CRC-16/XMODEM, as the specification of Redis Cluster has it.
+/// CRC-16/XMODEM, as in the Redis Cluster specification.
 fn crc16(bytes: &[u8]) -> u16 {
-    bytes.iter().copied().fold(0, crc16_with)
+    bytes.iter().copied().fold(0, crc16_update)
 }
 
-/// The checksum of what had this one, and one byte more.
-fn crc16_with(crc: u16, byte: u8) -> u16 {
+/// Extends a checksum by one byte.
+fn crc16_update(crc: u16, byte: u8) -> u16 {
     const TABLE: [u16; 256] = {
         let (mut table, mut byte) = ([0; 256], 0_u16);
         while byte < 256 {
@@ -67,41 +71,43 @@ fn crc16_with(crc: u16, byte: u8) -> u16 {
     (crc << 8) ^ TABLE[usize::from(high ^ byte)]
 }
 
-/// The answer to `CLUSTER SLOTS`: the primaries and what they serve.
+/// The reply to `CLUSTER SLOTS`: the primaries and the slots they serve.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlotMap {
-    /// By the last slot of each range: the first one, and who serves it.
-    ranges: BTreeMap<u16, (u16, Address)>,
-    /// By each replica: the primary that it follows.
-    replicas: BTreeMap<Address, Address>,
+    /// Keyed by the last slot of each range: the first slot and the primary.
+    ranges: BTreeMap<u16, (u16, NodeAddress)>,
+    /// The primary of each replica.
+    replicas: BTreeMap<NodeAddress, NodeAddress>,
 }
 
 impl SlotMap {
-    /// Who serves a slot; nobody may.
-    pub fn server_of(&self, slot: u16) -> Option<&Address> {
+    /// The primary that serves a slot, or `None` if the slot is not covered.
+    pub fn primary_for_slot(&self, slot: u16) -> Option<&NodeAddress> {
+        // Keyed by the last slot: the first range that ends at or after the slot is the only
+        // candidate.
         let (_, (first, address)) = self.ranges.range(slot..).next()?;
         (*first <= slot).then_some(address)
     }
 
-    /// How many slots somebody serves.
-    pub fn served_by(&self, address: &Address) -> u32 {
-        let theirs = self
+    /// The number of slots that a primary serves.
+    pub fn slot_count(&self, address: &NodeAddress) -> u32 {
+        let owner = self
             .ranges
             .iter()
-            .filter(|(_, (_, theirs))| theirs == address);
-        theirs
+            .filter(|(_, (_, owner))| owner == address);
+        owner
             .map(|(last, (first, _))| u32::from(*last) - u32::from(*first) + 1)
             .sum()
     }
 
-    /// The primary that a server follows, if it is a replica.
-    pub fn primary_of(&self, replica: &Address) -> Option<&Address> {
+    /// The primary of a replica; `None` for any other server.
+    pub fn primary_of(&self, replica: &NodeAddress) -> Option<&NodeAddress> {
         self.replicas.get(replica)
     }
 
-    /// Everybody who serves slots, each once.
-    pub fn servers(&self) -> Vec<Address> {
-        let mut servers: Vec<Address> = self
+    /// All primaries, each once, sorted.
+    pub fn primaries(&self) -> Vec<NodeAddress> {
+        let mut servers: Vec<NodeAddress> = self
             .ranges
             .values()
             .map(|(_, address)| address.clone())
@@ -111,16 +117,17 @@ impl SlotMap {
         servers
     }
 
-    /// Those that do not know their own address mean the host at which they were asked.
-    pub fn with_host(mut self, asked: &str) -> Self {
+    /// Fills in the host of servers that do not know their own address: it is the host that was
+    /// queried.
+    pub fn with_host(mut self, queried_host: &str) -> Self {
         for (_, (host, _)) in self.ranges.values_mut() {
             if host.is_empty() {
-                asked.clone_into(host);
+                queried_host.clone_into(host);
             }
         }
-        let named = |(host, port): Address| {
+        let named = |(host, port): NodeAddress| {
             let host = if host.is_empty() {
-                asked.to_owned()
+                queried_host.to_owned()
             } else {
                 host
             };
@@ -137,21 +144,23 @@ impl SlotMap {
 impl FromRedisValue for SlotMap {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
         let Value::Array(ranges) = value else {
-            return Err(ParsingError::from("CLUSTER SLOTS answers with a list"));
+            return Err(ParsingError::from(
+                "the reply to CLUSTER SLOTS must be an array",
+            ));
         };
         let mut map = Self::default();
         for range in ranges {
             let Value::Array(parts) = range else {
-                return Err(ParsingError::from("a range of slots is a list"));
+                return Err(ParsingError::from("a slot range must be an array"));
             };
             let mut parts = parts.into_iter();
             let mut number = || -> Result<u16, ParsingError> {
                 redis::from_redis_value(parts.next().unwrap_or(Value::Nil))
             };
             let (first, last) = (number()?, number()?);
-            // The primary comes first, its replicas behind it.
+            // The primary is the first server of a range, followed by its replicas.
             let mut servers = parts.map_while(|part| match part {
-                Value::Array(server) => Some(server_at(server)),
+                Value::Array(server) => Some(parse_server(server)),
                 _ => None,
             });
             let Some(primary) = servers.next() else {
@@ -167,22 +176,23 @@ impl FromRedisValue for SlotMap {
     }
 }
 
-/// Host and port of a server in the answer.
-fn server_at(server: Vec<Value>) -> Result<Address, ParsingError> {
+fn parse_server(server: Vec<Value>) -> Result<NodeAddress, ParsingError> {
     let mut server = server.into_iter();
     let (host, port) = (server.next(), server.next());
-    // Null where the node was told not to name addresses.
+    // Null with `cluster-preferred-endpoint-type unknown-endpoint`: clients must use the address
+    // they connected to.
     let host: Option<String> = redis::from_redis_value(host.unwrap_or(Value::Nil))?;
     let host = host.filter(|host| host != "?").unwrap_or_default();
     Ok((host, redis::from_redis_value(port.unwrap_or(Value::Nil))?))
 }
 
-/// Host and port of `host:port`, as `MOVED` and `ASK` name them; an empty host is the one that was asked.
-pub fn address(text: &str, asked: &str) -> Option<Address> {
+/// Parses `host:port` of a `MOVED` or `ASK` error. An empty host is the host that was queried.
+pub fn parse_address(text: &str, queried_host: &str) -> Option<NodeAddress> {
     let (host, port) = text.rsplit_once(':')?;
+    // IPv6 addresses are written with or without brackets.
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let host = if host.is_empty() || host == "?" {
-        asked
+        queried_host
     } else {
         host
     };
@@ -194,8 +204,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_has_the_slot_that_the_specification_gives_it() {
-        // "123456789" is the specification's own example: CRC 31C3.
+    fn key_slots_match_the_specification() {
+        // The specification gives CRC 31C3 for "123456789".
         for (key, slot) in [
             ("123456789", 0x31c3),
             ("foo", 12_182),
@@ -205,22 +215,22 @@ mod tests {
             ("foo{bar}{zap}", 5_061),
             ("bar", 5_061),
         ] {
-            assert_eq!(slot_of(key.as_bytes()), slot, "{key}");
+            assert_eq!(key_slot(key.as_bytes()), slot, "{key}");
         }
         assert_ne!(
-            slot_of(b"foo{}{bar}"),
-            slot_of(b"bar"),
+            key_slot(b"foo{}{bar}"),
+            key_slot(b"bar"),
             "an empty tag is none"
         );
     }
 
-    fn told(text: &[u8]) -> SlotMap {
+    fn parse_slots(text: &[u8]) -> SlotMap {
         redis::from_redis_value(redis::parse_redis_value(text).unwrap()).unwrap()
     }
 
     #[test]
-    fn a_slot_is_served_by_the_first_node_of_its_range() {
-        let map = told(
+    fn the_first_node_of_a_range_is_its_primary() {
+        let map = parse_slots(
             b"*3\r\n\
               *4\r\n:0\r\n:99\r\n*3\r\n$1\r\na\r\n:7000\r\n$2\r\nid\r\n*3\r\n$1\r\nz\r\n:7009\r\n$2\r\nid\r\n\
               *3\r\n:200\r\n:299\r\n*3\r\n$0\r\n\r\n:7001\r\n$2\r\nid\r\n\
@@ -228,7 +238,7 @@ mod tests {
         )
         .with_host("h");
         let server = |slot| {
-            map.server_of(slot)
+            map.primary_for_slot(slot)
                 .map(|(host, port)| (host.as_str(), *port))
         };
         assert_eq!(server(0), Some(("a", 7000)));
@@ -237,16 +247,16 @@ mod tests {
         assert_eq!(server(250), Some(("h", 7001)));
         assert_eq!(server(300), Some(("h", 7002)));
         assert_eq!(server(301), None);
-        assert_eq!(map.servers().len(), 3);
+        assert_eq!(map.primaries().len(), 3);
     }
 
     #[test]
-    fn addresses_are_read_as_clusters_write_them() {
-        let read = |text| address(text, "asked");
+    fn redirection_addresses_are_parsed() {
+        let read = |text| parse_address(text, "queried");
         assert_eq!(read("10.0.0.1:7000"), Some(("10.0.0.1".into(), 7000)));
         assert_eq!(read("::1:7000"), Some(("::1".into(), 7000)));
         assert_eq!(read("[::1]:7000"), Some(("::1".into(), 7000)));
-        assert_eq!(read(":7000"), Some(("asked".into(), 7000)));
+        assert_eq!(read(":7000"), Some(("queried".into(), 7000)));
         assert_eq!(read("nonsense"), None);
     }
 }

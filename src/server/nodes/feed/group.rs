@@ -1,4 +1,4 @@
-//! The feeds of all nodes of a group.
+//! The change feeds of all nodes of a group.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -6,44 +6,50 @@ use std::sync::atomic::Ordering;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{Fed, Inbox, Interest};
+use super::{ChangeBuffer, GroupFeedCoverage, KeyFilter};
 use crate::domain::NodeState;
 use crate::server::nodes::Group;
+use crate::server::nodes::lock_names::LockNames;
 use crate::server::nodes::node::Node;
 
 impl Group {
-    /// Has the nodes tell of changes until nobody wants to hear of them, or the group's nodes are let go.
-    pub fn feed(self: &Arc<Self>, stop: CancellationToken) {
-        let interest = Arc::new(Interest::new(&self.config.keys));
-        for node in self.each().iter() {
-            node.feed().is_kept.store(true, Ordering::Relaxed);
+    /// Runs the change feeds of all nodes until `stop` is cancelled or the group is stopped.
+    pub fn start_feeds(self: &Arc<Self>, names: Arc<LockNames>, stop: CancellationToken) {
+        let filter = Arc::new(if self.config.considers_every_key() {
+            KeyFilter::with_names(&self.config.keys, names)
+        } else {
+            KeyFilter::new(&self.config.keys)
+        });
+        for node in self.nodes().iter() {
+            node.feed().is_running.store(true, Ordering::Relaxed);
         }
         let group = Arc::clone(self);
         tokio::spawn(async move {
-            let keeping = group.with_each(|_, node| {
-                node.feed().is_kept.store(true, Ordering::Relaxed);
-                let (interest, choice) = (Arc::clone(&interest), group.config.feed);
-                let keeping = tokio::spawn(async move { node.keep_feed(interest, choice).await });
-                let keeping = AbortOnDropHandle::new(keeping);
-                async move { drop(keeping.await) }
+            let feed_task = group.for_each_node(|_, node| {
+                node.feed().is_running.store(true, Ordering::Relaxed);
+                let (filter, mode) = (Arc::clone(&filter), group.config.change_detection);
+                let feed_task = tokio::spawn(async move { node.run_feed(filter, mode).await });
+                let feed_task = AbortOnDropHandle::new(feed_task);
+                async move { drop(feed_task.await) }
             });
-            stop.run_until_cancelled(keeping).await;
+            stop.run_until_cancelled(feed_task).await;
         });
     }
 
-    /// What the nodes told and nobody has taken yet.
-    pub fn inbox(&self) -> &Inbox {
-        &self.inbox
+    /// The changes that were received and not processed yet.
+    pub fn changes(&self) -> &ChangeBuffer {
+        &self.changes
     }
 
-    /// What the nodes that are up tell of. A node that is down tells nothing and shows nothing either.
-    pub fn fed(&self) -> Fed {
+    /// The feed coverage of the nodes that are up. A node that is down returns no state, so it does
+    /// not limit the coverage.
+    pub fn feed_coverage(&self) -> GroupFeedCoverage {
         let is_up = |node: &&Arc<Node>| node.state() == NodeState::Up;
-        let nodes = self.each();
-        let each = nodes.iter().filter(is_up).map(|node| {
-            let state = node.feed().locked();
-            (state.covers.clone(), state.since)
+        let nodes = self.nodes();
+        let coverages = nodes.iter().filter(is_up).map(|node| {
+            let state = node.feed().lock_state();
+            (state.coverage.clone(), state.complete_since)
         });
-        Fed(each.collect())
+        GroupFeedCoverage(coverages.collect())
     }
 }

@@ -1,13 +1,14 @@
-//! How a node tells what was written on it, on a connection of its own: client tracking, else keyspace notifications that
-//! are already on, else nothing, and it has to be looked at again and again. Nothing is ever configured on a server.
+//! The change feed of a node: notifications of writes, received on a connection of its own. It uses
+//! client tracking, else keyspace notifications if they are already enabled, else none, and then
+//! keys are polled. The console never changes a server's configuration.
 
+mod change_buffer;
+mod connection_loop;
 mod group;
-mod inbox;
-mod interest;
-mod keeper;
-mod lacking;
+mod key_filter;
+mod missing_permissions;
+mod permission_probe;
 mod prefixes;
-mod probe;
 mod session;
 
 use std::sync::Arc;
@@ -17,25 +18,26 @@ use std::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
-pub use inbox::{Inbox, Writes};
-pub use interest::{Interest, Meaning};
-pub use prefixes::{learn, of_patterns as prefixes_of};
+pub use change_buffer::{ChangeBuffer, WriteCounts};
+pub use key_filter::{KeyClass, KeyFilter};
+pub use prefixes::{from_patterns as prefixes_of, learn_prefixes};
 
-use super::touch::Written;
+use super::write_marks::WriteMarks;
+use crate::domain::reason::Reason;
 use crate::domain::{FeedLevel, LockKey, MissingPermission};
-use crate::server::clock::Steady;
+use crate::server::clock::MonotonicTime;
 
-/// What one node's feed is like.
+/// The change feed of one node.
 pub struct Feed {
-    /// Where it tells; shared by the nodes of a group.
-    inbox: Arc<Inbox>,
-    /// Its node's place in the configuration.
-    place: usize,
-    /// What the sensor of touches is to know of.
-    pub(super) written: Written,
-    is_kept: AtomicBool,
+    /// Where changes are collected; shared by the nodes of a group.
+    changes: Arc<ChangeBuffer>,
+    /// The node's index in the configuration.
+    node_index: usize,
+    /// Writes and own reads that the access detector must not count as contention.
+    pub(super) write_marks: WriteMarks,
+    is_running: AtomicBool,
     state: Mutex<FeedState>,
-    /// How often the picture of the node was found to have a gap, and whether the first attempt has ended.
+    /// How many gaps were found, and whether the first attempt to start the feed has completed.
     gaps: watch::Sender<Gaps>,
 }
 
@@ -45,34 +47,34 @@ struct Gaps {
     is_settled: bool,
 }
 
-/// What a feed is like right now.
+/// The current state of a feed.
 #[derive(Clone)]
 pub struct FeedState {
-    /// How changes are learnt.
+    /// How changes are detected.
     pub level: FeedLevel,
-    /// What is told that way, or why it is no better.
-    pub reason: Option<String>,
-    /// Which names it tells of.
-    pub covers: Covers,
-    /// Since when nothing can have been missed.
-    pub since: Steady,
-    /// What its user may not do.
-    pub missing: Vec<MissingPermission>,
+    /// What the feed covers, or why no better level is available.
+    pub reason: Option<Reason>,
+    /// Which keys the feed covers.
+    pub coverage: FeedCoverage,
+    /// Since when no change can have been missed.
+    pub complete_since: MonotonicTime,
+    /// Permissions that the node's user lacks.
+    pub missing_permissions: Vec<MissingPermission>,
 }
 
-/// Which names a feed tells of.
+/// Which keys a feed covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Covers {
-    /// None for certain.
+pub enum FeedCoverage {
+    /// No keys.
     Nothing,
-    /// Those that begin like this.
+    /// Keys with one of these prefixes.
     Prefixes(Arc<[Vec<u8>]>),
-    /// All that the group's patterns match.
+    /// All keys that match the group's patterns.
     Everything,
 }
 
-impl Covers {
-    pub(super) fn covers(&self, key: &LockKey) -> bool {
+impl FeedCoverage {
+    pub(super) fn contains(&self, key: &LockKey) -> bool {
         match self {
             Self::Nothing => false,
             Self::Prefixes(prefixes) => prefixes
@@ -84,102 +86,110 @@ impl Covers {
 }
 
 impl Feed {
-    /// A feed that nobody keeps yet.
-    pub(super) fn new(inbox: Arc<Inbox>, place: usize) -> Self {
+    /// Creates a feed that is not running.
+    pub(super) fn new(changes: Arc<ChangeBuffer>, node_index: usize) -> Self {
         Self {
-            inbox,
-            place,
-            written: Written::default(),
-            is_kept: AtomicBool::new(false),
+            changes,
+            node_index,
+            write_marks: WriteMarks::default(),
+            is_running: AtomicBool::new(false),
             state: Mutex::new(FeedState {
                 level: FeedLevel::Poll,
                 reason: None,
-                covers: Covers::Nothing,
-                since: Steady::default(),
-                missing: Vec::new(),
+                coverage: FeedCoverage::Nothing,
+                complete_since: MonotonicTime::default(),
+                missing_permissions: Vec::new(),
             }),
             gaps: watch::Sender::new(Gaps::default()),
         }
     }
 
-    /// What it is like.
+    /// The current state of the feed.
     pub fn state(&self) -> FeedState {
-        self.locked().clone()
+        self.lock_state().clone()
     }
 
-    /// Something may have happened unseen before `now`: everything is looked at, and the node scanned, once more.
-    pub(super) fn has_a_gap(&self, now: Steady) {
-        self.locked().since = now;
-        self.written.everything();
+    /// Records that changes before `now` may have been missed. All keys are read again, and the
+    /// node is scanned once more.
+    pub(super) fn record_gap(&self, now: MonotonicTime) {
+        self.lock_state().complete_since = now;
+        self.write_marks.mark_all();
         self.gaps.send_modify(|gaps| gaps.count += 1);
-        self.inbox.everything();
+        self.changes.request_full_resync();
     }
 
-    /// Waits until the first attempt to be told of changes has ended, well or badly; not at all where nobody makes one.
-    pub(super) async fn settled(&self, limit: Duration) {
-        if self.is_kept.load(Ordering::Relaxed) {
+    /// Waits until the first attempt to start the feed has succeeded or failed. Returns immediately
+    /// if the feed is not running.
+    pub(super) async fn wait_until_settled(&self, limit: Duration) {
+        if self.is_running.load(Ordering::Relaxed) {
             let mut gaps = self.gaps.subscribe();
             let _late = tokio::time::timeout(limit, gaps.wait_for(|gaps| gaps.is_settled)).await;
         }
     }
 
-    /// Tells of gaps.
-    pub(super) fn gaps(&self) -> GapWatch {
-        GapWatch(self.gaps.subscribe())
+    /// Subscribes to gaps.
+    pub(super) fn gap_receiver(&self) -> GapReceiver {
+        GapReceiver(self.gaps.subscribe())
     }
 
-    fn settle(&self) {
+    fn mark_settled(&self) {
         self.gaps.send_if_modified(|gaps| {
             let was_settled = std::mem::replace(&mut gaps.is_settled, true);
             !was_settled
         });
     }
 
-    fn locked(&self) -> MutexGuard<'_, FeedState> {
+    fn lock_state(&self) -> MutexGuard<'_, FeedState> {
         self.state.lock()
     }
 }
 
-/// Waits for gaps.
-pub(super) struct GapWatch(watch::Receiver<Gaps>);
+/// Receives gaps.
+pub(super) struct GapReceiver(watch::Receiver<Gaps>);
 
-impl GapWatch {
-    /// Those so far are dealt with.
-    pub(super) fn forget(&mut self) {
+impl GapReceiver {
+    /// Marks all gaps so far as handled.
+    pub(super) fn mark_seen(&mut self) {
         self.0.mark_unchanged();
     }
 
-    /// Waits for one that is not dealt with.
-    pub(super) async fn next(&mut self) {
+    /// Waits for a gap that is not handled yet.
+    pub(super) async fn wait_for_gap(&mut self) {
         if self.0.changed().await.is_err() {
+            // The feed is gone, so there will be no further gap.
             std::future::pending::<()>().await;
         }
     }
 }
 
-/// Which names the nodes of a group tell of, at one moment.
-pub struct Fed(Vec<(Covers, Steady)>);
+/// The feed coverage of a group's nodes at one moment.
+pub struct GroupFeedCoverage(Vec<(FeedCoverage, MonotonicTime)>);
 
-impl Fed {
-    /// Since when no change of this key can have been missed; nothing where it has to be looked at again and again.
-    pub fn since(&self, key: &LockKey) -> Option<Steady> {
-        let since = |(covers, since): &(Covers, Steady)| covers.covers(key).then_some(*since);
-        let each: Option<Vec<Steady>> = self.0.iter().map(since).collect();
+impl GroupFeedCoverage {
+    /// Since when no change of this key can have been missed, or `None` if the key must be polled.
+    pub fn complete_since(&self, key: &LockKey) -> Option<MonotonicTime> {
+        let complete_since = |(coverage, complete_since): &(FeedCoverage, MonotonicTime)| {
+            coverage.contains(key).then_some(*complete_since)
+        };
+        // One node without coverage for the key is enough to require polling.
+        let each: Option<Vec<MonotonicTime>> = self.0.iter().map(complete_since).collect();
         each?.into_iter().max()
     }
 
-    /// Whether nothing has to be looked at again and again.
-    pub fn is_everything(&self) -> bool {
+    /// Whether no key needs polling.
+    pub fn covers_everything(&self) -> bool {
         !self.0.is_empty()
             && self
                 .0
                 .iter()
-                .all(|(covers, _)| *covers == Covers::Everything)
+                .all(|(coverage, _)| *coverage == FeedCoverage::Everything)
     }
 
-    /// Whether some node tells only of names that begin like known locks.
+    /// Whether a node's feed is limited to the prefixes of known locks.
     pub fn is_learning(&self) -> bool {
-        let learns = |(covers, _): &(Covers, Steady)| matches!(covers, Covers::Prefixes(_));
+        let learns = |(coverage, _): &(FeedCoverage, MonotonicTime)| {
+            matches!(coverage, FeedCoverage::Prefixes(_))
+        };
         self.0.iter().any(learns)
     }
 }

@@ -1,74 +1,82 @@
-//! How names begin that a server is asked to tell of: few and short, because each costs it some 24 ns at every write.
+//! Key prefixes for client tracking. They must be few and short: each costs the server about 24 ns
+//! per write.
 
-/// A server is asked for no more prefixes than this by one group.
-pub const MOST: usize = 10;
+/// The maximum number of prefixes per group.
+pub const MAX_PREFIXES: usize = 10;
 
-/// What Redisson's companions begin with; they carry the lock's name in the middle.
-const COMPANIONS: &[u8] = b"redisson_";
+/// Redisson's companion keys have this prefix and contain the lock's name in the middle.
+const REDISSON_COMPANION_PREFIX: &[u8] = b"redisson_";
 
-/// How all names begin that match these patterns; nothing where some begin with anything.
-pub fn of_patterns(patterns: &[String]) -> Option<Vec<Vec<u8>>> {
-    let mut starts = vec![COMPANIONS.to_vec()];
+/// The prefixes of all keys that match these patterns, or `None` if a pattern starts with a
+/// wildcard or there are too many.
+pub fn from_patterns(patterns: &[String]) -> Option<Vec<Vec<u8>>> {
+    let mut prefixes = vec![REDISSON_COMPANION_PREFIX.to_vec()];
     for pattern in patterns {
-        let start = literal_start(pattern.as_bytes());
-        if start.is_empty() {
+        let prefix = literal_prefix(pattern.as_bytes());
+        if prefix.is_empty() {
             return None;
         }
-        starts.push(start);
+        prefixes.push(prefix);
     }
-    let merged = merge(starts);
-    (merged.len() <= MOST).then_some(merged)
+    let merged = remove_overlaps(prefixes);
+    (merged.len() <= MAX_PREFIXES).then_some(merged)
 }
 
-/// What a pattern asks for literally before anything may follow.
-fn literal_start(pattern: &[u8]) -> Vec<u8> {
-    let mut start = Vec::new();
+/// The literal prefix of a pattern.
+fn literal_prefix(pattern: &[u8]) -> Vec<u8> {
+    let mut prefix = Vec::new();
     let mut bytes = pattern.iter();
     while let Some(&byte) = bytes.next() {
         match byte {
             b'*' | b'?' | b'[' => break,
-            b'\\' => start.extend(bytes.next()),
-            literal => start.push(literal),
+            b'\\' => prefix.extend(bytes.next()),
+            literal => prefix.push(literal),
         }
     }
-    start
+    prefix
 }
 
-/// Drops every start that begins with another: a server refuses those that overlap.
-fn merge(mut starts: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
-    starts.sort_unstable();
+/// Drops prefixes that start with another one: Redis rejects overlapping prefixes.
+fn remove_overlaps(mut prefixes: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    prefixes.sort_unstable();
     let mut merged: Vec<Vec<u8>> = Vec::new();
-    for start in starts {
-        // Sorted, whatever begins with another comes behind it.
-        if !merged.last().is_some_and(|last| start.starts_with(last)) {
-            merged.push(start);
+    for prefix in prefixes {
+        // After sorting, a prefix directly precedes the prefixes that start with it.
+        if !merged.last().is_some_and(|last| prefix.starts_with(last)) {
+            merged.push(prefix);
         }
     }
     merged
 }
 
-/// The beginnings that cover most of these names, `known` ones first: what a server that writes too much is asked for.
-pub fn learn<'a>(known: &[Vec<u8>], names: impl Iterator<Item = &'a [u8]>) -> Vec<Vec<u8>> {
+/// The prefixes that cover most of these names, starting with the `known` ones. Used on servers
+/// whose write rate is too high to track all keys.
+pub fn learn_prefixes<'a>(
+    known: &[Vec<u8>],
+    names: impl Iterator<Item = &'a [u8]>,
+) -> Vec<Vec<u8>> {
     let mut counts: std::collections::BTreeMap<&[u8], usize> = Default::default();
     for name in names {
-        *counts.entry(beginning(name)).or_default() += 1;
+        *counts.entry(lock_prefix(name)).or_default() += 1;
     }
-    let mut best: Vec<(&[u8], usize)> = counts.into_iter().collect();
-    best.sort_by(|(_, one), (_, other)| other.cmp(one));
-    let mut starts = known.to_vec();
-    for (start, _) in best {
-        let mut more = starts.clone();
-        more.push(start.to_vec());
-        let more = merge(more);
-        if more.len() <= MOST {
-            starts = more;
+    let mut by_count: Vec<(&[u8], usize)> = counts.into_iter().collect();
+    by_count.sort_by(|(_, one), (_, other)| other.cmp(one));
+    let mut prefixes = known.to_vec();
+    for (prefix, _) in by_count {
+        let mut candidate = prefixes.clone();
+        candidate.push(prefix.to_vec());
+        let candidate = remove_overlaps(candidate);
+        // The most frequent prefixes come first; rarer ones are added while there is room.
+        if candidate.len() <= MAX_PREFIXES {
+            prefixes = candidate;
         }
     }
-    starts
+    prefixes
 }
 
-/// A name up to the part that tells one lock from another: `shop:lock:` of `shop:lock:cart:17`, `jobs:` of `jobs:17:lock`.
-fn beginning(name: &[u8]) -> &[u8] {
+/// The prefix of a name before the part that distinguishes one lock from another: `shop:lock:` of
+/// `shop:lock:cart:17`, `jobs:` of `jobs:17:lock`.
+fn lock_prefix(name: &[u8]) -> &[u8] {
     const WORDS: [&[u8]; 3] = [b"lock", b"mutex", b"lea"];
     let is_separator = |byte: &u8| !byte.is_ascii_alphanumeric();
     let word_at = |word: &[u8]| {
@@ -97,10 +105,10 @@ mod tests {
     }
 
     #[test]
-    fn patterns_that_begin_literally_need_few_prefixes() {
+    fn patterns_with_a_literal_start_need_few_prefixes() {
         let of = |patterns: &[&str]| {
             let patterns: Vec<String> = patterns.iter().map(|&text| text.to_owned()).collect();
-            of_patterns(&patterns).map(|found| texts(&found).join(" "))
+            from_patterns(&patterns).map(|found| texts(&found).join(" "))
         };
         for (patterns, expected) in [
             (&["lock:*"][..], Some("lock: redisson_")),
@@ -110,30 +118,36 @@ mod tests {
         ] {
             assert_eq!(of(patterns).as_deref(), expected, "{patterns:?}");
         }
-        let many: Vec<String> = (0..20)
+        let many_names: Vec<String> = (0..20)
             .map(|n| format!("{}*", char::from(b'a' + n)))
             .collect();
-        assert_eq!(of_patterns(&many), None);
+        assert_eq!(from_patterns(&many_names), None);
     }
 
     #[test]
-    fn names_of_locks_teach_how_they_begin() {
+    fn prefixes_are_learned_from_lock_names() {
         let names = [
             "shop:lock:cart:17",
             "shop:lock:cart:18",
             "jobs:17:lock",
             "lockfile",
         ];
-        let learnt = learn(&[], names.iter().map(|name| name.as_bytes()));
-        assert_eq!(texts(&learnt), ["jobs:", "lockfile", "shop:lock:"]);
-        let many: Vec<String> = (b'a'..=b'z')
+        let learned_prefixes = learn_prefixes(&[], names.iter().map(|name| name.as_bytes()));
+        assert_eq!(
+            texts(&learned_prefixes),
+            ["jobs:", "lockfile", "shop:lock:"]
+        );
+        let many_names: Vec<String> = (b'a'..=b'z')
             .map(|letter| format!("{}:lock", char::from(letter)))
             .collect();
-        let learnt = learn(&learnt, many.iter().map(|name| name.as_bytes()));
-        assert_eq!(learnt.len(), MOST);
+        let learned_prefixes = learn_prefixes(
+            &learned_prefixes,
+            many_names.iter().map(|name| name.as_bytes()),
+        );
+        assert_eq!(learned_prefixes.len(), MAX_PREFIXES);
         assert!(
-            texts(&learnt).contains(&"shop:lock:"),
-            "what is told stays told"
+            texts(&learned_prefixes).contains(&"shop:lock:"),
+            "known prefixes are kept"
         );
     }
 }

@@ -1,5 +1,5 @@
-//! One connection of a feed: what comes over it goes straight into the inbox, so that it is always drained and never
-//! grows here.
+//! One connection of a change feed. Notifications go directly into the change buffer, so the
+//! connection is always drained and nothing accumulates here.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,211 +10,230 @@ use redis::aio::MultiplexedConnection;
 use redis::{ProtocolVersion, PushInfo, PushKind, RedisResult, Value};
 use tokio::sync::Notify;
 
-use super::super::line::{self, within};
+use super::super::connection::{self, with_timeout};
 use super::super::node::Node;
-use super::super::trouble::Trouble;
-use super::interest::{Interest, Meaning};
-use super::{Feed, probe};
+use super::super::node_error::NodeError;
+use super::key_filter::{KeyClass, KeyFilter};
+use super::{Feed, permission_probe};
 use crate::domain::MissingPermission;
+use crate::domain::reason::Reason;
 use crate::server::clock::Clock;
 
-/// A server that says nothing for so long is not there, or its connection is dead.
-const LONGEST_SILENCE: Duration = Duration::from_secs(2);
+/// After this time without a reply, the server or the connection counts as dead.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// An open connection and what is heard on it.
-pub(super) struct Session {
+/// An open feed connection.
+pub(super) struct FeedSession {
     connection: MultiplexedConnection,
-    ears: Arc<Ears>,
-    /// It is the replica that tells.
-    of_replica: bool,
+    handler: Arc<PushHandler>,
+    /// The connection leads to the read replica.
+    reads_replica: bool,
 }
 
-/// Takes what a server tells.
-struct Ears {
+/// Handles push messages of the server.
+struct PushHandler {
     feed: Arc<Feed>,
-    interest: Arc<Interest>,
+    filter: Arc<KeyFilter>,
     clock: Clock,
-    /// Names told so far, ours or not.
+    /// The number of key names received so far, matching or not.
     names: AtomicU64,
     lost: Notify,
 }
 
-impl Session {
-    /// Connects; nothing is told yet.
-    pub(super) async fn open(node: &Node, interest: Arc<Interest>) -> Result<Self, Trouble> {
-        let ears = Arc::new(Ears {
+impl FeedSession {
+    /// Connects without starting any notifications.
+    pub(super) async fn open(node: &Node, filter: Arc<KeyFilter>) -> Result<Self, NodeError> {
+        let handler = Arc::new(PushHandler {
             feed: Arc::clone(node.feed()),
-            interest,
+            filter,
             clock: node.clock().clone(),
             names: AtomicU64::new(0),
             lost: Notify::new(),
         });
-        let listening = Arc::clone(&ears);
-        let hear = move |push| listening.hear(push);
-        // Told by whom the names are looked at: a replica tells what has arrived there.
-        let of_replica = node.is_read_from_replica();
-        let info = match node.reach.reading_info().await {
-            Some(reading) if of_replica => reading?,
-            Some(_) | None => node.reach.info().await?,
+        let on_push_handler = Arc::clone(&handler);
+        let on_push = move |push| on_push_handler.on_push(push);
+        // The feed must come from the server that is read: a replica reports a write when it has
+        // applied it.
+        let reads_replica = node.is_read_from_replica();
+        let info = match node.endpoint.replica_connection_info().await {
+            Some(replica_info) if reads_replica => replica_info?,
+            Some(_) | None => node.endpoint.connection_info().await?,
         };
-        let connecting = line::connect(&info, ProtocolVersion::RESP3, Some(hear));
-        let connection = within(node.connect_timeout, connecting)
+        let connecting = connection::connect(&info, ProtocolVersion::RESP3, Some(on_push));
+        let connection = with_timeout(node.connect_timeout, connecting)
             .await?
             .map_err(|error| {
-                if line::speaks_only_resp2(&error) {
-                    Trouble::down("the server does not speak RESP3")
+                if connection::is_resp3_unsupported(&error) {
+                    NodeError::down(Reason::Resp3Unsupported)
                 } else {
-                    Trouble::of(&error)
+                    NodeError::from_redis(&error)
                 }
             })?;
         Ok(Self {
             connection,
-            ears,
-            of_replica,
+            handler,
+            reads_replica,
         })
     }
 
-    /// Says who we are, and finds out what this user may not do.
-    pub(super) async fn introduce(
+    /// Sets the connection's name and finds the permissions that the user lacks.
+    pub(super) async fn probe_permissions(
         &mut self,
         acl_user: &str,
-    ) -> Result<Vec<MissingPermission>, Trouble> {
-        let answers: Vec<RedisResult<Value>> = self
-            .soon(probe::questions().query_async(&mut self.connection.clone()))
+    ) -> Result<Vec<MissingPermission>, NodeError> {
+        let replies: Vec<RedisResult<Value>> = self
+            .call(permission_probe::probe_commands().query_async(&mut self.connection.clone()))
             .await?;
-        let mut missing = probe::missing(&answers, acl_user);
+        let mut missing_permissions = permission_probe::missing_permissions(&replies, acl_user);
         let mut connection = self.connection.clone();
-        let monitor = probe::is_monitor_missing(&mut connection, acl_user);
-        missing.extend(self.soon(monitor).await?);
-        Ok(missing)
+        let monitor = permission_probe::probe_monitor(&mut connection, acl_user);
+        missing_permissions.extend(self.call(monitor).await?);
+        Ok(missing_permissions)
     }
 
-    /// Makes this a subscriber: only then does the server's own limit for what it keeps for a slow reader hold.
-    pub(super) async fn join_the_subscribers(&mut self) -> Result<RedisResult<()>, Trouble> {
+    /// Subscribes to the invalidation channel, so that the server applies the `pubsub` output
+    /// buffer limit to this connection.
+    pub(super) async fn subscribe_to_invalidations(
+        &mut self,
+    ) -> Result<RedisResult<()>, NodeError> {
         let mut connection = self.connection.clone();
-        within(
-            LONGEST_SILENCE,
-            connection.subscribe("__redis__:invalidate"),
-        )
-        .await
+        with_timeout(REPLY_TIMEOUT, connection.subscribe("__redis__:invalidate")).await
     }
 
-    /// Has every write to a name that begins like this told; every write at all where there are no prefixes.
-    pub(super) async fn track(&mut self, prefixes: &[Vec<u8>]) -> Result<RedisResult<()>, Trouble> {
+    /// Enables client tracking (`BCAST`) for these prefixes, or for all keys if there are none.
+    pub(super) async fn enable_tracking(
+        &mut self,
+        prefixes: &[Vec<u8>],
+    ) -> Result<RedisResult<()>, NodeError> {
         let mut command = redis::cmd("CLIENT");
         command.arg("TRACKING").arg("ON").arg("BCAST");
         for prefix in prefixes {
             command.arg("PREFIX").arg(prefix.as_slice());
         }
         let mut connection = self.connection.clone();
-        within(LONGEST_SILENCE, command.query_async(&mut connection)).await
+        with_timeout(REPLY_TIMEOUT, command.query_async(&mut connection)).await
     }
 
-    /// Has nothing told any more.
-    pub(super) async fn stop_tracking(&mut self) -> Result<(), Trouble> {
+    /// Disables client tracking.
+    pub(super) async fn disable_tracking(&mut self) -> Result<(), NodeError> {
         let mut command = redis::cmd("CLIENT");
         command.arg("TRACKING").arg("OFF");
-        self.soon(command.query_async(&mut self.connection.clone()))
+        self.call(command.query_async(&mut self.connection.clone()))
             .await
     }
 
-    /// Which keyspace notifications are on; nothing where that may not be asked.
-    pub(super) async fn notifications(&mut self) -> Result<Option<String>, Trouble> {
+    /// The value of `notify-keyspace-events`, or `None` if `CONFIG GET` is not permitted.
+    pub(super) async fn keyspace_event_flags(&mut self) -> Result<Option<String>, NodeError> {
         let mut command = redis::cmd("CONFIG");
         command.arg("GET").arg("notify-keyspace-events");
         let mut connection = self.connection.clone();
-        let answer: RedisResult<BTreeMap<String, String>> =
-            within(LONGEST_SILENCE, command.query_async(&mut connection)).await?;
-        Ok(answer
+        let reply: RedisResult<BTreeMap<String, String>> =
+            with_timeout(REPLY_TIMEOUT, command.query_async(&mut connection)).await?;
+        Ok(reply
             .ok()
             .and_then(|mut settings| settings.remove("notify-keyspace-events")))
     }
 
-    /// Has the events of these keys told.
-    pub(super) async fn hear_events(&mut self, db: i64) -> Result<RedisResult<()>, Trouble> {
+    /// Subscribes to keyspace events of the group's patterns.
+    pub(super) async fn subscribe_to_keyspace_events(
+        &mut self,
+        db: i64,
+    ) -> Result<RedisResult<()>, NodeError> {
         let channel = |pattern: &String| format!("__keyspace@{db}__:{pattern}");
-        let channels: Vec<String> = self.ears.interest.patterns().iter().map(channel).collect();
+        let channels: Vec<String> = self.handler.filter.patterns().iter().map(channel).collect();
         let mut connection = self.connection.clone();
-        within(LONGEST_SILENCE, connection.psubscribe(channels)).await
+        with_timeout(REPLY_TIMEOUT, connection.psubscribe(channels)).await
     }
 
-    /// Whether the server is still there.
-    pub(super) async fn ping(&mut self) -> Result<(), Trouble> {
+    /// Checks that the server replies.
+    pub(super) async fn ping(&mut self) -> Result<(), NodeError> {
         let ping = redis::cmd("PING");
         let mut connection = self.connection.clone();
-        let answer: RedisResult<Value> =
-            within(LONGEST_SILENCE, ping.query_async(&mut connection)).await?;
-        match answer {
-            // Refused: it answered all the same.
-            Err(error) if !line::refuses_but_lives(&error) => Err(Trouble::of(&error)),
+        let reply: RedisResult<Value> =
+            with_timeout(REPLY_TIMEOUT, ping.query_async(&mut connection)).await?;
+        match reply {
+            // A rejected PING is a reply, too.
+            Err(error) if !connection::is_rejected_by_live_server(&error) => {
+                Err(NodeError::from_redis(&error))
+            }
             Ok(_) | Err(_) => Ok(()),
         }
     }
 
-    /// Whether it is told by the server that is read.
-    pub(super) fn is_of_the_read(&self, node: &Node) -> bool {
-        self.of_replica == node.is_read_from_replica()
+    /// Whether the connection leads to the server that is currently read.
+    pub(super) fn matches_read_source(&self, node: &Node) -> bool {
+        self.reads_replica == node.is_read_from_replica()
     }
 
-    /// Waits until the connection is lost.
-    pub(super) async fn lost(&self) {
-        self.ears.lost.notified().await;
+    pub(super) async fn wait_until_lost(&self) {
+        self.handler.lost.notified().await;
     }
 
-    /// How many names were told so far.
-    pub(super) fn names_told(&self) -> u64 {
-        self.ears.names.load(Ordering::Relaxed)
+    /// The number of key names received so far.
+    pub(super) fn names_received(&self) -> u64 {
+        self.handler.names.load(Ordering::Relaxed)
     }
 
-    async fn soon<T>(&self, call: impl Future<Output = RedisResult<T>>) -> Result<T, Trouble> {
-        within(LONGEST_SILENCE, call)
+    async fn call<T>(&self, call: impl Future<Output = RedisResult<T>>) -> Result<T, NodeError> {
+        with_timeout(REPLY_TIMEOUT, call)
             .await?
-            .map_err(|error| Trouble::of(&error))
+            .map_err(|error| NodeError::from_redis(&error))
     }
 }
 
-impl Ears {
-    fn hear(&self, push: PushInfo) {
+impl PushHandler {
+    fn on_push(&self, push: PushInfo) {
         match push.kind {
             PushKind::Disconnection => self.lost.notify_one(),
             PushKind::Invalidate => match push.data.into_iter().next() {
                 Some(Value::Array(names)) => {
                     for name in names {
                         if let Value::BulkString(name) = name {
-                            self.note(&name, 1);
+                            self.record_key(&name, 1);
                         }
                     }
                 }
-                // Flushed, or a replica that began anew: no names, anything may have happened.
-                Some(_) | None => self.feed.has_a_gap(self.clock.steady()),
+                // Null instead of names: the data set was flushed, or a replica did a full resync.
+                // Any key may have changed.
+                Some(_) | None => self.feed.record_gap(self.clock.monotonic()),
             },
             PushKind::PMessage => {
                 let mut parts = push.data.into_iter().skip(1);
                 if let (Some(Value::BulkString(channel)), Some(Value::BulkString(event))) =
                     (parts.next(), parts.next())
                 {
+                    // The channel is `__keyspace@<db>__:<key>`, and the key itself can contain
+                    // colons.
                     let name = channel.iter().position(|&byte| byte == b':');
                     let name = name
                         .and_then(|at| channel.get(at + 1..))
                         .unwrap_or(&channel);
-                    // Every way to renew a lease ends with this event, and with it once.
-                    self.note(name, u32::from(event == b"expire"));
+                    // Each command that sets a lease, such as `SET` with `PX` or `PEXPIRE`, causes
+                    // exactly one `expire` event.
+                    self.record_key(name, u32::from(event == b"expire"));
                 }
             }
             _ => {}
         }
     }
 
-    /// Pushes carry no number of a database: a write to the same name in another one costs a look that shows nothing new.
-    fn note(&self, name: &[u8], writes: u32) {
+    /// Invalidation messages carry no database number. A write to the same name in another database
+    /// causes one superfluous read.
+    fn record_key(&self, name: &[u8], writes: u32) {
         self.names.fetch_add(1, Ordering::Relaxed);
-        match self.interest.meaning(name) {
-            Meaning::Lock(key) => {
-                self.feed.written.note(key);
-                self.feed.inbox.tell(self.feed.place, key, writes);
+        match self.filter.classify(name) {
+            KeyClass::Lock(key) => {
+                self.feed.write_marks.mark_written(key);
+                self.feed
+                    .changes
+                    .record_write(self.feed.node_index, key, writes);
             }
-            Meaning::Beside(key) => self.feed.inbox.tell(self.feed.place, key.as_bytes(), 0),
-            Meaning::Foreign => {}
+            KeyClass::Companion(key) => {
+                self.feed
+                    .changes
+                    .record_write(self.feed.node_index, key.as_bytes(), 0)
+            }
+            KeyClass::Other => {}
         }
     }
 }

@@ -1,56 +1,61 @@
-//! Reads one line of `MONITOR`: who sent which command about which key. Values, and so tokens, are passed over.
+//! Parses one line of `MONITOR`: client, command and key. Values, and thus tokens, are skipped.
 
-/// A command that a client sent, or a script.
+/// A command sent by a client or a script.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Command {
-    /// The client's address; nothing for a command within a script.
+    /// The client's address; `None` for a command within a script.
     pub client: Option<String>,
-    /// The database.
+    /// The database number.
     pub db: i64,
-    /// Its name, in small letters.
+    /// The command name in lower case.
     pub name: String,
-    /// Its first argument: of the commands that matter here the key.
+    /// The first argument, which is the key for the commands that matter here.
     pub key: Option<Vec<u8>>,
-    /// It writes only where there is nothing (`NX`).
+    /// The command writes only if the key does not exist (`NX`).
     pub only_if_absent: bool,
-    /// Its third argument is a negative number.
-    pub takes_away: bool,
+    /// The third argument is a negative number.
+    pub is_decrement: bool,
 }
 
-/// More arguments than these say nothing about a lock.
-const MOST_ARGUMENTS: usize = 12;
+/// Commands on locks have no more arguments than this that matter.
+const MAX_ARGUMENTS: usize = 12;
 
 impl Command {
-    /// From a line such as `1795200485.556908 [0 127.0.0.1:50010] "SET" "lock:a" "…" "NX"`.
-    pub fn read(line: &[u8]) -> Option<Self> {
+    /// Parses a line such as `1795200485.556908 [0 127.0.0.1:50010] "SET" "lock:a" "…" "NX"`.
+    pub fn parse(line: &[u8]) -> Option<Self> {
         let open = line.iter().position(|&byte| byte == b'[')?;
-        let from = line.get(open + 1..)?;
-        let close = from.iter().position(|&byte| byte == b'"')?;
-        let origin = std::str::from_utf8(from.get(..close)?).ok()?.trim_end();
+        let origin_start = line.get(open + 1..)?;
+        let name_start = origin_start.iter().position(|&byte| byte == b'"')?;
+        let origin = std::str::from_utf8(origin_start.get(..name_start)?)
+            .ok()?
+            .trim_end();
         let (db, client) = origin.strip_suffix(']')?.split_once(' ')?;
-        let mut arguments = Arguments(from.get(close..)?);
+        let mut arguments = Arguments(origin_start.get(name_start..)?);
         let name = arguments.next()?;
         let name = String::from_utf8(unescape(name)).ok()?.to_ascii_lowercase();
         let key = arguments.next().map(unescape);
-        let rest: Vec<&[u8]> = arguments.take(MOST_ARGUMENTS).collect();
+        // The arguments are only compared with options below. Values are never stored.
+        let rest: Vec<&[u8]> = arguments.take(MAX_ARGUMENTS).collect();
         let is_set = name == "set";
         Some(Self {
+            // MONITOR prints `lua` instead of an address for commands within scripts.
             client: (client != "lua").then(|| client.to_owned()),
             db: db.parse().ok()?,
             only_if_absent: name == "setnx"
                 || is_set
                     && rest
                         .iter()
+                        // The first argument after the key is the value, which can be "NX" itself.
                         .skip(1)
                         .any(|word| word.eq_ignore_ascii_case(b"nx")),
-            takes_away: rest.get(1).is_some_and(|word| word.starts_with(b"-")),
+            is_decrement: rest.get(1).is_some_and(|word| word.starts_with(b"-")),
             name,
             key,
         })
     }
 }
 
-/// The quoted words of a line, still escaped.
+/// The quoted arguments of a line, still escaped.
 struct Arguments<'a>(&'a [u8]);
 
 impl<'a> Iterator for Arguments<'a> {
@@ -62,18 +67,19 @@ impl<'a> Iterator for Arguments<'a> {
         let mut at = 0;
         loop {
             match rest.get(at)? {
+                // Skips the escaped byte, which can be a quote.
                 b'\\' => at += 2,
                 b'"' => break,
                 _ => at += 1,
             }
         }
-        let (word, behind) = rest.split_at(at);
-        self.0 = behind.get(1..).unwrap_or_default();
+        let (word, after_word) = rest.split_at(at);
+        self.0 = after_word.get(1..).unwrap_or_default();
         Some(word)
     }
 }
 
-/// As `sdscatrepr` of Redis escapes.
+/// Reverses the escaping of `sdscatrepr` in Redis.
 fn unescape(word: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(word.len());
     let mut bytes = word.iter();
@@ -110,25 +116,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn client_name_key_and_options_are_read_and_no_value() {
+    fn client_command_key_and_options_are_parsed_without_values() {
         let line = br#"1795200485.556908 [0 127.0.0.1:50010] "SET" "lo\"ck\x00:\\a" "tok\"en" "NX" "PX" "60000""#;
-        let command = Command::read(line).unwrap();
+        let command = Command::parse(line).unwrap();
         assert_eq!(command.key.as_deref(), Some(&b"lo\"ck\x00:\\a"[..]));
         assert_eq!(command.client.as_deref(), Some("127.0.0.1:50010"));
         assert!(command.only_if_absent && command.name == "set" && command.db == 0);
         assert!(!format!("{command:?}").contains("tok"), "{command:?}");
         let lua = br#"1795200485.5 [3 lua] "hincrby" "a" "f" "-1""#;
-        let command = Command::read(lua).unwrap();
+        let command = Command::parse(lua).unwrap();
         assert_eq!(
-            (command.client, command.db, command.takes_away),
+            (command.client, command.db, command.is_decrement),
             (None, 3, true)
         );
         let named_nx = br#"1.5 [0 unix:/tmp/redis.sock] "set" "a" "NX""#;
-        assert!(!Command::read(named_nx).unwrap().only_if_absent);
+        assert!(!Command::parse(named_nx).unwrap().only_if_absent);
     }
 
     #[test]
-    fn what_is_no_such_line_is_passed_over() {
+    fn invalid_lines_are_skipped() {
         for line in [
             &b""[..],
             b"OK",
@@ -136,19 +142,19 @@ mod tests {
             b"1.5 [0 lua] \"get",
             b"1.5 [x y] \"get\"",
         ] {
-            assert_eq!(Command::read(line), None);
+            assert_eq!(Command::parse(line), None);
         }
     }
 
     proptest! {
         #[test]
-        fn whatever_a_line_says_no_value_is_kept(
+        fn arbitrary_lines_never_cause_a_panic(
             line in "[0-9.]{0,12} ?\\[[0-9]{0,20} \\PC{0,12}\\]?( ?\"?(set|\\PC|\\\\x?[0-9a-f]?|\"){0,6}\"?){0,6}",
             bytes in proptest::collection::vec(any::<u8>(), 0..60),
         ) {
-            let _ = Command::read(&bytes);
-            let _ = Command::read(line.as_bytes());
-            let _ = Command::read(&[line.as_bytes(), &bytes].concat());
+            let _ = Command::parse(&bytes);
+            let _ = Command::parse(line.as_bytes());
+            let _ = Command::parse(&[line.as_bytes(), &bytes].concat());
         }
     }
 }

@@ -1,124 +1,133 @@
-//! Takes apart what a server sends while it is monitored: its lines, and between them the names of changed keys.
+//! Parses what a server sends during `MONITOR`: lines, and invalidation messages in between.
 
-/// One thing that a server sent.
+/// One message of a server.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Frame {
-    /// A line: `+…`.
-    Line(Vec<u8>),
-    /// A refusal: `-…`.
-    Refusal(String),
-    /// These keys were changed.
-    Changed(Vec<Vec<u8>>),
-    /// Any key may have been.
+    /// A simple string: `+…`.
+    Simple(Vec<u8>),
+    /// An error: `-…`.
+    Error(String),
+    /// Invalidation of these keys.
+    Invalidated(Vec<Vec<u8>>),
+    /// Invalidation of all keys.
     Flushed,
-    /// Another answer.
+    /// Any other message.
     Other,
 }
 
-/// What stands at the beginning, and how long it is; nothing while it is not complete. An error where it is no RESP.
-pub fn next(bytes: &[u8]) -> Result<Option<(Frame, usize)>, &'static str> {
-    let Some((value, used)) = value(bytes, 0)? else {
+/// The first message and its length in bytes, or `None` if it is incomplete. Fails if the bytes are
+/// not RESP.
+pub fn parse_frame(bytes: &[u8]) -> Result<Option<(Frame, usize)>, &'static str> {
+    let Some((value, used)) = parse_value(bytes, 0)? else {
         return Ok(None);
     };
     let frame = match value {
-        Value::Line(line) => Frame::Line(line),
-        Value::Refusal(text) => Frame::Refusal(text),
-        Value::Push(parts) => changed(parts),
-        Value::Bulk(_) | Value::Many(_) | Value::Small => Frame::Other,
+        RespValue::Simple(line) => Frame::Simple(line),
+        RespValue::Error(text) => Frame::Error(text),
+        RespValue::Push(parts) => changed(parts),
+        RespValue::Bulk(_) | RespValue::Array(_) | RespValue::Scalar => Frame::Other,
     };
     Ok(Some((frame, used)))
 }
 
-fn changed(parts: Vec<Value>) -> Frame {
+fn changed(parts: Vec<RespValue>) -> Frame {
     let mut parts = parts.into_iter();
     match (parts.next(), parts.next()) {
-        (Some(Value::Bulk(kind)), Some(Value::Many(names))) if kind == b"invalidate" => {
+        (Some(RespValue::Bulk(kind)), Some(RespValue::Array(names))) if kind == b"invalidate" => {
             let name = |part| match part {
-                Value::Bulk(name) => Some(name),
+                RespValue::Bulk(name) => Some(name),
                 _ => None,
             };
-            Frame::Changed(names.into_iter().filter_map(name).collect())
+            Frame::Invalidated(names.into_iter().filter_map(name).collect())
         }
-        (Some(Value::Bulk(kind)), Some(Value::Small)) if kind == b"invalidate" => Frame::Flushed,
+        (Some(RespValue::Bulk(kind)), Some(RespValue::Scalar)) if kind == b"invalidate" => {
+            Frame::Flushed
+        }
         _ => Frame::Other,
     }
 }
 
-enum Value {
-    Line(Vec<u8>),
-    Refusal(String),
+enum RespValue {
+    Simple(Vec<u8>),
+    Error(String),
     Bulk(Vec<u8>),
-    Many(Vec<Value>),
-    Push(Vec<Value>),
-    Small,
+    Array(Vec<RespValue>),
+    Push(Vec<RespValue>),
+    Scalar,
 }
 
-/// Nothing that is awaited here is nested deeper.
-const DEEPEST: usize = 8;
+/// No expected message is nested deeper.
+const MAX_DEPTH: usize = 8;
 
-fn value(bytes: &[u8], depth: usize) -> Result<Option<(Value, usize)>, &'static str> {
+fn parse_value(bytes: &[u8], depth: usize) -> Result<Option<(RespValue, usize)>, &'static str> {
     let Some(end) = bytes.windows(2).position(|pair| pair == b"\r\n") else {
         return Ok(None);
     };
-    let Some((&kind, head)) = bytes.get(..end).and_then(<[u8]>::split_first) else {
+    let Some((&kind, rest_of_line)) = bytes.get(..end).and_then(<[u8]>::split_first) else {
         return Err("an empty line");
     };
-    let text = || String::from_utf8_lossy(head).into_owned();
+    let text = || String::from_utf8_lossy(rest_of_line).into_owned();
     let body = end + 2;
     let simple = match kind {
-        b'+' => Value::Line(head.to_vec()),
-        b'-' => Value::Refusal(text()),
-        b':' | b'_' | b'#' | b',' | b'(' => Value::Small,
+        b'+' => RespValue::Simple(rest_of_line.to_vec()),
+        b'-' => RespValue::Error(text()),
+        // Only the presence of these values matters, not their content.
+        b':' | b'_' | b'#' | b',' | b'(' => RespValue::Scalar,
         b'$' | b'=' | b'!' => {
-            let Ok(length) = usize::try_from(number(head)?) else {
-                return Ok(Some((Value::Small, body)));
+            // A negative length is a null bulk string.
+            let Ok(length) = usize::try_from(parse_length(rest_of_line)?) else {
+                return Ok(Some((RespValue::Scalar, body)));
             };
-            let whole = body.saturating_add(length).saturating_add(2);
-            let Some(found) = bytes.get(body..whole) else {
+            let end_of_bulk = body.saturating_add(length).saturating_add(2);
+            let Some(bulk_bytes) = bytes.get(body..end_of_bulk) else {
                 return Ok(None);
             };
-            let bulk = found.get(..length).unwrap_or_default().to_vec();
-            return Ok(Some((Value::Bulk(bulk), whole)));
+            let bulk = bulk_bytes.get(..length).unwrap_or_default().to_vec();
+            return Ok(Some((RespValue::Bulk(bulk), end_of_bulk)));
         }
-        b'*' | b'>' | b'~' | b'%' => return many(bytes, kind, number(head)?, body, depth),
+        b'*' | b'>' | b'~' | b'%' => {
+            return parse_array(bytes, kind, parse_length(rest_of_line)?, body, depth);
+        }
         _ => return Err("not RESP"),
     };
     Ok(Some((simple, body)))
 }
 
-fn many(
+fn parse_array(
     bytes: &[u8],
     kind: u8,
     count: i64,
     body: usize,
     depth: usize,
-) -> Result<Option<(Value, usize)>, &'static str> {
-    if depth > DEEPEST {
+) -> Result<Option<(RespValue, usize)>, &'static str> {
+    if depth > MAX_DEPTH {
         return Err("nested too deeply");
     }
     let count = if kind == b'%' {
+        // A map has a key and a value per entry.
         count.saturating_mul(2)
     } else {
         count
     };
     let (mut parts, mut at) = (Vec::new(), body);
     for _ in 0..count {
-        let Some((part, used)) = value(bytes.get(at..).unwrap_or_default(), depth + 1)? else {
+        let Some((part, used)) = parse_value(bytes.get(at..).unwrap_or_default(), depth + 1)?
+        else {
             return Ok(None);
         };
         parts.push(part);
         at += used;
     }
     let value = if kind == b'>' {
-        Value::Push(parts)
+        RespValue::Push(parts)
     } else {
-        Value::Many(parts)
+        RespValue::Array(parts)
     };
     Ok(Some((value, at)))
 }
 
-fn number(head: &[u8]) -> Result<i64, &'static str> {
-    let text = std::str::from_utf8(head).ok();
+fn parse_length(rest_of_line: &[u8]) -> Result<i64, &'static str> {
+    let text = std::str::from_utf8(rest_of_line).ok();
     text.and_then(|text| text.parse().ok())
         .ok_or("not a length")
 }
@@ -130,36 +139,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_and_changed_keys_come_in_their_order() {
+    fn frames_are_parsed_in_order() {
         let sent = b"+OK\r\n>2\r\n$10\r\ninvalidate\r\n*2\r\n$1\r\na\r\n$2\r\nbc\r\n>2\r\n$10\r\ninvalidate\r\n_\r\n-NOPERM no\r\n%1\r\n+a\r\n:1\r\n";
         let (mut at, mut frames) = (0, Vec::new());
-        while let Some((frame, used)) = next(&sent[at..]).unwrap() {
+        while let Some((frame, used)) = parse_frame(&sent[at..]).unwrap() {
             frames.push(frame);
             at += used;
         }
         let expected = [
-            Frame::Line(b"OK".to_vec()),
-            Frame::Changed(vec![b"a".to_vec(), b"bc".to_vec()]),
+            Frame::Simple(b"OK".to_vec()),
+            Frame::Invalidated(vec![b"a".to_vec(), b"bc".to_vec()]),
             Frame::Flushed,
-            Frame::Refusal("NOPERM no".to_owned()),
+            Frame::Error("NOPERM no".to_owned()),
             Frame::Other,
         ];
         assert_eq!((frames.as_slice(), at), (&expected[..], sent.len()));
         for cut in 0..sent.len() {
-            assert!(next(&sent[..cut.min(4)]).unwrap().is_none());
+            assert!(parse_frame(&sent[..cut.min(4)]).unwrap().is_none());
         }
-        assert!(next(b"HTTP/1.1 200\r\n").is_err());
+        assert!(parse_frame(b"HTTP/1.1 200\r\n").is_err());
     }
 
     proptest! {
         #[test]
-        fn whatever_a_server_sends_is_taken_apart_or_refused(
+        fn arbitrary_bytes_are_parsed_or_rejected(
             parts in proptest::collection::vec("[+:$*>~%_#,(!=-](-?[0-9]{1,19})?(\r\n)?|[ -~]{0,12}\r\n", 0..30),
             rest in proptest::collection::vec(any::<u8>(), 0..40),
         ) {
             let sent = [parts.concat().into_bytes(), rest].concat();
             let mut at = 0;
-            while let Ok(Some((_, used))) = next(&sent[at..]) {
+            while let Ok(Some((_, used))) = parse_frame(&sent[at..]) {
                 prop_assert!(used > 0 && at + used <= sent.len());
                 at += used;
             }

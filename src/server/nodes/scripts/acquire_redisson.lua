@@ -1,25 +1,28 @@
--- Takes Redisson's RLock or, with a queue, its RFairLock, or enters it once more, and raises the fence beside it.
--- KEYS[1] the lock, then of a fair one the queue and the deadlines, last the fence if it has one; ARGV[1] the owner's field,
--- ARGV[2] the lease in milliseconds, ARGV[3] 1 if entering again counts, ARGV[4] now, ARGV[5] for how long the caller waits in
--- line, ARGV[6] the counter that an RFencedLock has, ARGV[7] 1 if that counts for the whole group, ARGV[8] for how
--- much longer the caller waits in line than was known when it came, ARGV[9] the fence proposed, ARGV[10] for how many
--- milliseconds it is remembered.
--- Answers {2 taken | 1 the caller's already | -1 or -3 somebody else's | -2 of another type, …, the fence or the PTTL}.
+-- Acquires Redisson's RLock or, with a queue, its RFairLock, or enters it once more, and increments
+-- the fencing counter.
+-- KEYS[1] lock, then for a fair lock the queue and the deadlines, last the fencing counter, if any;
+-- ARGV[1] owner field, ARGV[2] lease in ms, ARGV[3] 1 if the hold is counted on reentry, ARGV[4]
+-- now, ARGV[5] how long the caller waits in the queue, ARGV[6] the counter of an RFencedLock,
+-- ARGV[7] 1 if that counter covers the whole group, ARGV[8] by how much the caller's wait was
+-- extended after it joined, ARGV[9] proposed fencing token, ARGV[10] TTL of the counter in ms.
+-- Returns {2 acquired | 1 already held by the caller | -1 or -3 held by another owner | -2 other
+-- type, value or type, fencing token or PTTL}.
 local lock, field, wait = KEYS[1], ARGV[1], tonumber(ARGV[5])
 local queue, deadlines = nil, nil
 if #KEYS > 2 then queue, deadlines = KEYS[2], KEYS[3] end
 local fence_key, fence = ARGV[9] and KEYS[#KEYS], 0
--- No KEY: whoever may not read it has no lock of that kind, as far as anybody can tell.
+-- Not passed in KEYS: a user without access to it can still acquire locks that have no such
+-- counter.
 local counter = fence_key and redis.pcall('GET', ARGV[6])
 local is_fenced = type(counter) == 'string'
--- Resources know the tokens of that counter. Those of several servers' counters cannot be compared.
-if is_fenced and ARGV[7] ~= '1' then return {-2, 'an RFencedLock, whose tokens one server counts, and this group has several', 0} end
+-- Resources compare tokens of this counter. The counters of several servers are not comparable.
+if is_fenced and ARGV[7] ~= '1' then return {-2, 'an RFencedLock, whose counter is per server, in a group of several servers', 0} end
 if is_fenced then
   fence_key = nil
 elseif fence_key then
-  -- Read first: a fence that is no number ends the script before anything is written.
+  -- Read first: an invalid counter must end the script before anything is written.
   local last = tonumber(redis.call('GET', fence_key) or 0)
-  if not last or last >= 9007199254740991 then return redis.error_reply('ERR the fence beside this lock is no number to count on') end
+  if not last or last >= 9007199254740991 then return redis.error_reply('ERR the fencing counter of this lock is not a usable number') end
   fence = math.max(tonumber(ARGV[9]), last + 1)
 end
 local kind, left = redis.call('TYPE', lock)['ok'], redis.call('PTTL', lock)
@@ -31,17 +34,18 @@ if kind == 'hash' and holds_of(lock, field) then
   took = 1
   if is_fenced then fence = redis.call('INCR', ARGV[6]) end
   if ARGV[3] == '1' then redis.call('HINCRBY', lock, field, 1) end
-  -- Whoever entered before was promised its lease: it never becomes shorter by this.
+  -- The lease is never shortened: the earlier holder relies on it.
   redis.call('PEXPIRE', lock, math.max(left, tonumber(ARGV[2])))
 elseif kind == 'none' and (not head or head == field) then
   took = 2
-  -- Does nothing yet: whoever may not set a lease is told before there is a lock without one.
+  -- No effect yet: if PEXPIRE is denied, the script fails here, before it creates a lock without a
+  -- lease.
   redis.call('PEXPIRE', lock, ARGV[2])
   if is_fenced then fence = redis.call('INCR', ARGV[6]) end
   if head then
     redis.call('LPOP', queue)
     redis.call('ZREM', deadlines, field)
-    -- The others' turn comes sooner by what this one would have waited at most.
+    -- The other waiters' turns come earlier by the time this one could have waited.
     for _, other in ipairs(redis.call('ZRANGE', deadlines, 0, -1)) do redis.call('ZINCRBY', deadlines, -wait, other) end
   end
   redis.call('HSET', lock, field, 1)
@@ -49,7 +53,7 @@ elseif kind == 'none' and (not head or head == field) then
 else
   local stands = queue and redis.call('ZSCORE', deadlines, field)
   if stands and tonumber(ARGV[8]) > 0 then
-    -- The turn of all behind comes later by as much.
+    -- The turns of all waiters behind come later by the same time.
     local is_behind = false
     for _, waiter in ipairs(redis.call('LRANGE', queue, 0, -1)) do
       is_behind = is_behind or waiter == field
@@ -61,7 +65,7 @@ else
     redis.call('ZADD', deadlines, turn + wait, field)
     redis.call('RPUSH', queue, field)
   end
-  -- Nobody holds it: it is somebody else's turn.
+  -- The lock is free, but another waiter is first in the queue.
   if kind == 'none' then return {-3, head:sub(1, 513), left} end
   return not_the_callers(lock, field, left)
 end

@@ -1,8 +1,10 @@
--- What the scripts share that release somebody else's lock; it stands before each of them. ARGV[1] is the highest PTTL that a
--- hold may have which is the one that was seen, nothing where that proves nothing, ARGV[2] the owner as it was seen.
--- Whatever may be refused by a server's permissions comes first or is not needed: nothing is left half released.
--- Answers {1 released | 0 not there | -1 somebody else's, -3 the same in a hash | -2 of another type, or without that owner |
--- -4 the same owner but another hold, its value or type, its PTTL}.
+-- Shared code of the force-release scripts, prepended to each. ARGV[1] is the highest PTTL with
+-- which the hold can still be the observed one, empty if the PTTL proves nothing; ARGV[2] is the
+-- observed owner.
+-- Commands that permissions can deny come first or are optional, so that nothing is left half
+-- released.
+-- Returns {1 released | 0 missing | -1 held by another owner, -3 the same in a hash | -2 other
+-- type, or without that owner | -4 the same owner with another hold, value or type, PTTL}.
 local lock, owner = KEYS[1], ARGV[2]
 local kind, left = redis.call('TYPE', lock)['ok'], redis.call('PTTL', lock)
 
@@ -10,7 +12,7 @@ local function not_there()
   return kind == 'none' and {0, '', 0} or {-2, kind, left}
 end
 
--- Renewed or acquired again since it was seen: from outside the two look alike.
+-- Renewed or reacquired since it was observed: the two cannot be distinguished.
 local function is_later()
   return ARGV[1] ~= '' and (left < 0 or left > tonumber(ARGV[1]))
 end

@@ -1,5 +1,5 @@
--- Takes an owner's field out of a hash, if it has the value that was seen.
--- KEYS[2] the list that gets the field back, if there is one; ARGV[3] the value.
+-- Removes an owner's field from a hash if it has the observed value.
+-- KEYS[2] list to which the field is returned, if any; ARGV[3] value.
 if kind ~= 'hash' then return not_there() end
 local value = redis.call('HGET', lock, owner)
 if not value then return not_there() end

@@ -1,6 +1,7 @@
--- Takes an owner's members out of a sorted set, and leaves everybody else's.
--- ARGV[2] the first of the members, ARGV[3] the highest score that was seen (nothing where it proves nothing), ARGV[4] a
--- mark that goes with them (nothing for none), ARGV[5] 1 if the key ends with its last member, from ARGV[6] on the others.
+-- Removes an owner's members from a sorted set, and leaves those of other owners.
+-- ARGV[2] first member, ARGV[3] highest observed score (empty if it proves nothing), ARGV[4] marker
+-- removed with them (empty for none), ARGV[5] 1 if the key expires with its last member, from
+-- ARGV[6] on further members.
 if kind ~= 'zset' then return not_there() end
 local is_there = false
 for n = 2, #ARGV do

@@ -1,6 +1,6 @@
--- Takes one value out of Redisson's faster multi-lock: its three fields, and none of the others'.
--- ARGV[3] the value's field, ARGV[4] how often it was held, ARGV[5] until when, from ARGV[6] on the channels, each
--- behind the command that publishes there.
+-- Removes one value from Redisson's faster multi-lock: its three fields only.
+-- ARGV[3] field of the value, ARGV[4] observed hold count, ARGV[5] observed expiry, from ARGV[6] on
+-- the channels, each preceded by its publish command.
 if kind ~= 'hash' then return not_there() end
 local whose = redis.call('HGET', lock, ARGV[3])
 if not whose then return not_there() end

@@ -1,6 +1,7 @@
--- Gives a permit of Redisson's semaphore back: out of the sorted set, and one more is left.
--- KEYS[1] the permits, KEYS[2] how many are left; from ARGV[3] on the channels, each behind the command that
--- publishes there.
+-- Returns a permit of Redisson's semaphore: removes it from the sorted set and increments the
+-- number of available permits.
+-- KEYS[1] permits, KEYS[2] number of available permits; from ARGV[3] on the channels, each preceded
+-- by its publish command.
 if kind ~= 'zset' or not redis.call('ZSCORE', lock, owner) then return not_there() end
 local counter = redis.call('TYPE', KEYS[2])['ok']
 if counter ~= 'string' then return {-2, counter, left} end

@@ -1,12 +1,13 @@
--- Takes a reader or the writer out of Redisson's read-write lock. A writer goes with what it read meanwhile: nobody else could
--- have. The last one takes the lock along and wakes who waits; otherwise the lock lives as long as its longest reader.
--- ARGV[3] how often it was held, ARGV[4] how the names of the readers' own leases begin, from ARGV[5] on the
--- channels, each behind the command that publishes there.
+-- Removes a reader or the writer from Redisson's read-write lock. A writer is removed together with
+-- its own read locks: while it writes, no other client can read. With the last holder the lock is
+-- deleted and waiters are notified; otherwise it expires with its longest reader.
+-- ARGV[3] observed hold count, ARGV[4] key prefix of the readers' leases, from ARGV[5] on the
+-- channels, each preceded by its publish command.
 if kind ~= 'hash' then return not_there() end
 local writer = owner:match('^(.*):write$')
 local holds = tonumber(redis.call('HGET', lock, owner))
 if not holds or redis.call('HGET', lock, 'mode') ~= (writer and 'write' or 'read') then return not_there() end
--- With more than one reader the lock's deadline is anybody's.
+-- With more than one reader, the deadline can belong to any of them.
 if holds > tonumber(ARGV[3]) or (redis.call('HLEN', lock) == 2 and is_later()) then return another_hold end
 
 local function leases_of(reader, each)
@@ -15,7 +16,7 @@ local function leases_of(reader, each)
 end
 
 local reader = writer or owner
--- A lease that may not be deleted ends by itself.
+-- If deleting a lease is denied, it expires by itself.
 leases_of(reader, function(lease) redis.pcall('DEL', lease) end)
 redis.call('HDEL', lock, owner, reader)
 if redis.call('HLEN', lock) > 1 then
@@ -34,6 +35,6 @@ if redis.call('HLEN', lock) > 1 then
 else
   redis.call('DEL', lock)
 end
--- 1 lets every reader in that waits, 0 wakes one waiter of each instance.
+-- The message 1 wakes all waiting readers, 0 wakes one waiter per instance.
 for n = 5, #ARGV, 2 do redis.pcall(ARGV[n], ARGV[n + 1], writer and '1' or '0') end
 return {1, '', left}

@@ -1,3 +1,3 @@
--- Takes an owner out of a set, and leaves everybody else.
+-- Removes an owner from a set, and leaves the others.
 if kind ~= 'set' or redis.call('SREM', lock, owner) == 0 then return not_there() end
 return {1, '', left}

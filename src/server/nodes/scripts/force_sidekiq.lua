@@ -1,6 +1,7 @@
--- Takes a job out of the hash of those that hold a digest, as sidekiq-unique-jobs unlocks: with the last one go the digest and
--- what is said of it, and whoever blocks on the queue is woken.
--- ARGV[3] the value that was seen, ARGV[4] the digest, from ARGV[5] on the sorted sets that list it.
+-- Removes a job from the hash of the holders of a digest, as sidekiq-unique-jobs does on unlock:
+-- with the last job, the digest and its metadata are deleted, and a client blocked on the queue is
+-- woken.
+-- ARGV[3] observed value, ARGV[4] digest, from ARGV[5] on the sorted sets that list it.
 if kind ~= 'hash' then return not_there() end
 local value = redis.call('HGET', lock, owner)
 if not value then return not_there() end

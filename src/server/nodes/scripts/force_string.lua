@@ -1,6 +1,6 @@
--- Deletes a string that has the owner's value, and tells those who wait for it.
--- KEYS[1] the lock, KEYS[2] the list that its waiters block on, if there is one; from ARGV[3] on the channels, each behind
--- the command that publishes there: the lock's name is the message.
+-- Deletes a string that has the owner's value, and notifies waiters.
+-- KEYS[1] lock, KEYS[2] list on which waiters block, if any; from ARGV[3] on the channels, each
+-- preceded by its publish command. The message is the lock's name.
 if kind ~= 'string' then return not_there() end
 local start = redis.call('GETRANGE', lock, 0, math.max(#owner, 512))
 if start ~= owner then return {-1, start:sub(1, 513), left} end

@@ -1,7 +1,7 @@
--- Writes suo's array anew without one entry, if it is the array that was seen.
--- ARGV[2] the array that was seen, ARGV[3] the one without the owner, ARGV[4] 1 if nobody is left in it.
+-- Rewrites suo's array without one entry if it is the observed array.
+-- ARGV[2] observed array, ARGV[3] array without the owner, ARGV[4] 1 if it is empty.
 if kind ~= 'string' then return not_there() end
--- Another array may have the owner in it still: what came or went is somebody else's.
+-- A different array can still contain the owner: another client joined or left.
 if redis.call('GETRANGE', lock, 0, #owner) ~= owner then return another_hold end
 if ARGV[4] == '1' then
   redis.call('SET', lock, ARGV[3], 'EX', 60)

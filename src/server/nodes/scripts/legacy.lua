@@ -1,13 +1,13 @@
--- What the scripts on legacy locks share; it stands before each of them.
--- The lock is a string without a TTL, and its value the moment at which it ends, in seconds. What tells owners apart are the
--- digits behind the point: they stay the same for as long as a lock is held.
+-- Shared code of the scripts for legacy timestamp locks, prepended to each.
+-- The lock is a string without a TTL; its value is the time at which it expires, in seconds. The
+-- digits after the decimal point identify the owner: they stay the same while it holds the lock.
 
--- The seconds that a value names; nothing where it is no moment.
+-- The seconds of a value, or false if it is not a timestamp.
 local function moment(value)
   return (value:match('^%d%d%d%d%d%d%d%d%d%d$') or value:match('^%d%d%d%d%d%d%d%d%d%d%.%d+$')) and tonumber(value)
 end
 
--- Whether a value is the lock of the owner with this sign.
+-- Whether a value is a lock of the owner with this signature.
 local function is_signed(value, sign)
   return moment(value) and value:match('%.(%d+)$') == sign
 end

@@ -1,25 +1,28 @@
--- What the scripts on Redisson's locks share; it stands before each of them.
--- The lock is a hash: a field for the owner, its value counts how often the owner entered. The fair form has a queue beside
--- it: a list of those who wait, and a sorted set of the moments, in milliseconds, until which they do.
+-- Shared code of the scripts for Redisson's locks, prepended to each.
+-- The lock is a hash with one field per owner, whose value is the hold count. The fair lock also
+-- has a queue: a list of waiters, and a sorted set of the times, in ms, until which they wait.
 
--- The head of the queue, once those whose time is over are gone: every client clears them away before it looks.
+-- The head of the queue after removing expired waiters, as every Redisson client does before
+-- reading it.
 local function head_of(queue, deadlines, now)
   while true do
     local head = redis.call('LINDEX', queue, 0)
     local deadline = head and redis.call('ZSCORE', deadlines, head)
-    -- Who waits without a deadline cannot be judged.
+    -- A waiter without a deadline cannot be judged as expired.
     if not deadline or tonumber(deadline) > tonumber(now) then return head end
     redis.call('LPOP', queue)
     redis.call('ZREM', deadlines, head)
   end
 end
 
--- How often the caller holds the lock; nothing where it does not. With a `mode` it is a read-write lock, which is none of ours.
+-- The caller's hold count, or nil if it does not hold the lock. A hash with the field `mode` is a
+-- read-write lock, which these scripts do not handle.
 local function holds_of(lock, field)
   return redis.call('HEXISTS', lock, 'mode') == 0 and tonumber(redis.call('HGET', lock, field))
 end
 
--- What is there instead: another owner, or a hash that is no lock. A lock has few fields; nobody lists a large hash.
+-- The reply if the caller is not the owner: another owner, or a hash that is not a lock. Locks have
+-- few fields, so large hashes are not listed.
 local function not_the_callers(lock, field, left)
   local other
   for _, name in ipairs(redis.call('HLEN', lock) <= 16 and redis.call('HKEYS', lock) or {}) do

@@ -1,10 +1,13 @@
--- Releases Redisson's lock, and wakes who waits: one waiter of each instance, and the head of the fair queue.
--- KEYS[1] the lock, KEYS[2] what remembers this request, if it may come twice; ARGV[1] the owner's field, ARGV[2] `once`: one
--- hold, `all`: what a failed acquire left, `leave`: just the place in the queue; ARGV[3] now, ARGV[4] for how long the caller waited in line (nothing: it did not), ARGV[5] the queue, ARGV[6] the
--- deadlines, ARGV[7] for how many milliseconds the request is remembered, from ARGV[8] on the channels, each
--- behind the command that publishes there.
--- Queue and channels are no KEYS: whoever may not use them can release the lock all the same, and nobody is woken.
--- Answers {1 released | 2 held still, '', how often | 0 not there | -3 somebody else's | -2 of another type, …, its PTTL}.
+-- Releases Redisson's lock, and notifies one waiter per instance and the head of the fair queue.
+-- KEYS[1] lock, KEYS[2] key that stores the result of this request, if it can be repeated; ARGV[1]
+-- owner field, ARGV[2] `once`: one hold, `all`: the remains of a failed acquire, `leave`: only the
+-- queue entry; ARGV[3] now, ARGV[4] how long the caller waited in the queue (empty if it did not),
+-- ARGV[5] queue, ARGV[6] deadlines, ARGV[7] TTL of the stored result in ms, from ARGV[8] on the
+-- channels, each preceded by its publish command.
+-- Queue and channels are not passed in KEYS: a user without access to them can still release the
+-- lock, but no waiter is notified.
+-- Returns {1 released | 2 still held, '', hold count | 0 missing | -3 held by another owner | -2
+-- other type, value or type, PTTL}.
 local lock, field, how, now, queue, deadlines = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[5], ARGV[6]
 
 local function leave()
@@ -49,14 +52,15 @@ if not holds then
 end
 holds = how == 'once' and holds - 1 or 0
 if holds > 0 then
-  -- The lease stays: whoever entered first was promised it, and entering again never made it shorter.
+  -- The lease is kept: it was granted to the first entry, and reentry never shortened it.
   redis.call('HINCRBY', lock, field, -1)
 elseif redis.call('HLEN', lock) == 1 then
   redis.call('DEL', lock)
 else
   redis.call('HDEL', lock, field)
 end
--- A server without room for it releases all the same; only a repetition would count then.
+-- If the server is out of memory, the lock is still released; only a repeated request would then be
+-- counted twice.
 if KEYS[2] then redis.pcall('SET', KEYS[2], holds, 'PX', ARGV[7]) end
 if holds > 0 then return {2, '', holds} end
 wake()

@@ -1,48 +1,43 @@
-//! What a client calls one acquire of its own, and what is remembered of it and of its request: digests.
+//! Idempotency keys, and the digests that are stored of them and of requests.
 
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::{Fault, LockId};
-use crate::server::access::Actor;
+use crate::domain::operation_error::InvalidValue;
+use crate::domain::{LockId, OperationError};
+use crate::server::access::Principal;
 use crate::server::operations::AcquireRequest;
 
-/// What a client calls one acquire of its own, to be able to repeat it. As good as the token, so its `Debug` shows nothing.
+/// The key with which a client can safely retry an acquire. It is as sensitive as the token, so its
+/// `Debug` output is redacted.
 #[derive(Clone, PartialEq, Eq)]
 pub struct IdempotencyKey(String);
 
 impl IdempotencyKey {
-    /// The header that carries it.
+    /// The name of the request header.
     pub const NAME: &'static str = "Idempotency-Key";
-    /// The longest one, in characters.
-    pub const LONGEST: usize = 255;
+    /// The maximum length in characters.
+    pub const MAX_CHARS: usize = 255;
 
-    /// The key with these bytes: 1 to 255 visible ASCII characters, quotes included if there are any.
-    pub fn parse(bytes: &[u8]) -> Result<Self, Fault> {
-        let refused = |detail: String| Fault::Impossible {
-            field: Self::NAME.to_owned(),
-            detail,
-            min_ttl_ms: None,
-        };
+    /// Parses 1 to 255 visible ASCII characters. Quotes, if there are any, are part of the key.
+    pub fn parse(bytes: &[u8]) -> Result<Self, OperationError> {
+        let refused = |cause| OperationError::invalid_field(Self::NAME, cause);
         if bytes.is_empty() {
-            return Err(refused("is empty".to_owned()));
+            return Err(refused(InvalidValue::Empty));
         }
-        if bytes.len() > Self::LONGEST {
-            return Err(refused(format!(
-                "is longer than {} characters",
-                Self::LONGEST
-            )));
+        if bytes.len() > Self::MAX_CHARS {
+            return Err(refused(InvalidValue::TooManyCharacters {
+                max: Self::MAX_CHARS,
+            }));
         }
         match std::str::from_utf8(bytes) {
             Ok(text) if bytes.iter().all(u8::is_ascii_graphic) => Ok(Self(text.to_owned())),
-            Ok(_) | Err(_) => Err(refused(
-                "has something else in it than visible ASCII characters".to_owned(),
-            )),
+            Ok(_) | Err(_) => Err(refused(InvalidValue::NotVisibleAscii)),
         }
     }
 }
 
 impl IdempotencyKey {
-    /// What sealed answers are opened with.
+    /// The bytes that are part of the seal of stored responses.
     pub(super) fn bytes(&self) -> &[u8] {
         self.0.as_bytes()
     }
@@ -54,25 +49,31 @@ impl std::fmt::Debug for IdempotencyKey {
     }
 }
 
-/// A digest.
-pub type Print = [u8; 32];
+/// A SHA-256 digest.
+pub type RequestDigest = [u8; 32];
 
-/// What a key stands for is decided lock by lock, and for everybody alone: two locks may use the same, and who guesses that of
-/// somebody else gets no token.
-pub(super) fn scope(actor: &Actor, id: &LockId, key: &IdempotencyKey) -> Print {
-    let (kind, name) = actor.identity();
+/// The scope of a key: one principal and one lock. The same key can be used for several locks, and
+/// guessing another client's key reveals no token.
+pub(super) fn scope_digest(
+    principal: &Principal,
+    id: &LockId,
+    key: &IdempotencyKey,
+) -> RequestDigest {
+    let (kind, name) = principal.account_key();
     digest(&[
         kind.as_bytes(),
         name.as_bytes(),
         id.group.as_bytes(),
         id.key.as_bytes(),
         key.0.as_bytes(),
-        actor.secret().map_or(&[][..], |secret| secret.bytes()),
+        principal
+            .secret()
+            .map_or(&[][..], |secret| secret.as_bytes()),
     ])
 }
 
-pub(super) fn print(request: &AcquireRequest) -> Print {
-    // Named one by one, so that a new field is not forgotten here.
+pub(super) fn request_digest(request: &AcquireRequest) -> RequestDigest {
+    // Destructured, so that the compiler requires a new field to be added here.
     let AcquireRequest {
         ttl_ms,
         wait_ms,
@@ -95,8 +96,8 @@ pub(super) fn print(request: &AcquireRequest) -> Print {
     ])
 }
 
-/// Each part with its length before it, so that no two lists of parts look alike.
-fn digest(parts: &[&[u8]]) -> Print {
+/// Hashes each part with its length, so that different lists of parts cannot collide.
+fn digest(parts: &[&[u8]]) -> RequestDigest {
     let mut hash = Sha256::new();
     for part in parts {
         hash.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());

@@ -1,140 +1,150 @@
-//! Repeated acquires: the same idempotency key joins the attempt that runs, or gets the first answer again.
+//! Idempotent acquires: a request with the same idempotency key joins the running acquire, or
+//! receives the first response again.
 //!
-//! What is compared is the request as it was understood, not its bytes: a retry may write its JSON in another order. Keys
-//! are told apart lock by lock. Nothing here prints a token or a key: whoever knows a key and its request gets the token.
+//! Requests are compared after parsing, not by their bytes, because a retry may order its JSON
+//! fields differently. Keys are scoped by lock. Tokens and keys are never logged: a client that
+//! knows a key and its request receives the token.
 
-mod claims;
+mod claim;
+mod in_flight;
 mod key;
-mod running;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{AcquireRequest, Acquired, Operations};
-use crate::domain::{Fault, LockId, Timestamp};
-use crate::server::access::Actor;
+use super::{AcquireRequest, AcquiredLock, Operations};
+use crate::domain::operation_error::InvalidValue;
+use crate::domain::{LockId, OperationError, Timestamp};
+use crate::server::access::Principal;
 use crate::server::clock::Clock;
 use crate::server::storage::Storage;
-use claims::{Claim, Claims};
+use claim::{ClaimStore, IdempotencyClaim};
+use in_flight::InFlightAcquires;
 pub use key::IdempotencyKey;
-use key::{print, scope};
-use running::Attempts;
+use key::{request_digest, scope_digest};
 
-/// An answer to an acquire, and whether another request did the acquiring.
-pub struct Given {
-    /// The answer: the same for every repetition, but for the validity, which is that of now.
-    pub acquired: Acquired,
-    /// It was acquired by an earlier or simultaneous request with the same key.
-    pub is_repeated: bool,
-    /// It was answered before this request came.
-    is_remembered: bool,
+/// The response to an acquire, and whether it is a replay.
+pub struct IdempotentResponse {
+    /// The response: equal for all replays, except for the validity, which is current.
+    pub acquired: AcquiredLock,
+    /// An earlier or simultaneous request with the same key acquired the lock.
+    pub is_replay: bool,
+    /// The acquire was completed before this request arrived.
+    was_completed_before: bool,
 }
 
-/// An acquire that succeeded.
-struct Finished {
-    acquired: Acquired,
-    /// Until when it is given again.
-    ends: Timestamp,
-    /// It was done before, and its answer was found in storage.
-    is_remembered: bool,
+/// A successful acquire.
+struct CompletedAcquire {
+    acquired: AcquiredLock,
+    /// Until when it is replayed.
+    expires_at: Timestamp,
+    /// The response was found in the database.
+    was_completed_before: bool,
 }
 
-/// The acquires that run with a key, and the answers that are given again. Cheap to clone.
+/// The running acquires with a key, and the responses that can be replayed. Cheap to clone.
 #[derive(Clone)]
-pub struct Repeats {
-    attempts: Attempts,
-    claims: Claims,
+pub struct IdempotencyStore {
+    in_flight: InFlightAcquires,
+    claims: ClaimStore,
 }
 
-impl Repeats {
-    /// Remembers so many answers, in memory and in storage.
-    pub fn new(max_answers: u32, storage: Storage, clock: Clock) -> Self {
+impl IdempotencyStore {
+    /// Creates a store of at most `max_answers` responses, in memory and in the database.
+    pub fn new(max_responses: u32, storage: Storage, clock: Clock) -> Self {
         Self {
-            attempts: Attempts::new(max_answers),
-            claims: Claims {
+            in_flight: InFlightAcquires::new(max_responses),
+            claims: ClaimStore {
                 storage,
                 clock,
-                max_answers,
+                max_responses,
             },
         }
     }
 
-    /// Acquires; with a key, only once for all requests that are the same.
+    /// Acquires a lock; with a key, once for all equal requests.
     ///
-    /// An answer is given again until its validity ends, or, where the lock is renewed from here, until the longest hold
-    /// does, for as long as the lock is held; after that the repetition is told that it is over. It never takes the lock for
-    /// somebody who has gone home.
-    /// Failures are shared by those who waited together, and forgotten.
+    /// A response is replayed while the lock is held: until its validity ends or, for an
+    /// auto-renewed lock, until the maximum hold duration. After that a replay returns an error; it
+    /// never acquires the lock again. Errors are shared by requests that waited at the same time,
+    /// and not stored.
     pub async fn acquire(
         &self,
         operations: &Arc<Operations>,
-        actor: Actor,
+        principal: Principal,
         key: Option<&IdempotencyKey>,
         id: LockId,
         request: AcquireRequest,
-    ) -> Result<Given, Fault> {
+    ) -> Result<IdempotentResponse, OperationError> {
         let Some(key) = key else {
-            return Ok(Given {
-                acquired: operations.acquire(&actor, &id, &request).await?,
-                is_repeated: false,
-                is_remembered: false,
+            return Ok(IdempotentResponse {
+                acquired: operations.acquire(&principal, &id, &request).await?,
+                is_replay: false,
+                was_completed_before: false,
             });
         };
-        // An answer that is given again has the token in it: it goes to nobody who could not acquire the lock by now. Whoever may not
-        // is refused as without a key.
-        if operations.may_acquire(&actor, &id).is_err() {
-            let acquired = operations.acquire(&actor, &id, &request).await?;
-            return Ok(Given {
+        // A replayed response contains the token, so the principal must still be allowed to acquire
+        // the lock. Otherwise the request fails as without a key.
+        if operations.authorize_acquire(&principal, &id).is_err() {
+            let acquired = operations.acquire(&principal, &id, &request).await?;
+            return Ok(IdempotentResponse {
                 acquired,
-                is_repeated: false,
-                is_remembered: false,
+                is_replay: false,
+                was_completed_before: false,
             });
         }
-        let (asker, lock) = (actor.clone(), id.clone());
-        let (scope, print) = (scope(&actor, &id, key), print(&request));
-        let seal = claims::seal(key, actor.secret(), scope);
-        let claim = Claim::new(self.claims.clone(), scope, print);
+        let (replay_principal, lock) = (principal.clone(), id.clone());
+        let (scope, request_digest) =
+            (scope_digest(&principal, &id, key), request_digest(&request));
+        let seal = claim::response_seal(key, principal.secret(), scope);
+        let claim = IdempotencyClaim::new(self.claims.clone(), scope, request_digest);
         let now = operations.index().now();
-        let asked = Arc::clone(operations);
+        let replay_operations = Arc::clone(operations);
         let operations = Arc::clone(operations);
         let acquire = async move {
-            let acquired = operations.acquire(&actor, &id, &request).await?;
-            let kept = if request.auto_renew {
-                operations.group(&id.group)?.config.locking.longest_hold
+            let acquired = operations.acquire(&principal, &id, &request).await?;
+            let replay_for = if request.auto_renew {
+                operations.group(&id.group)?.config.locking.max_hold
             } else {
                 Duration::ZERO
             };
-            let ends = acquired.expires_at.max(operations.index().now().plus(kept));
-            Ok(Finished {
+            let expires_at = acquired
+                .expires_at
+                .max(operations.index().now().plus(replay_for));
+            Ok(CompletedAcquire {
                 acquired,
-                ends,
-                is_remembered: false,
+                expires_at,
+                was_completed_before: false,
             })
         };
-        let acquire = async move { claim.once(seal, acquire).await };
-        let mut given = self.attempts.once(scope, print, now, acquire).await?;
-        // Keeping the answer took its time, and a remembered one may be of a lock that is over.
-        let acquired = if given.is_remembered {
-            asked.acquired_before(&lock, &given.acquired).await?
+        let acquire = async move { claim.run_once(seal, acquire).await };
+        let mut response = self
+            .in_flight
+            .run_once(scope, request_digest, now, acquire)
+            .await?;
+        // Storing the response took time, and the lock of a stored response may have ended.
+        let acquired = if response.was_completed_before {
+            replay_operations
+                .refresh_acquired(&lock, &response.acquired)
+                .await?
         } else {
-            given.acquired.by_now(asked.index().now())
+            response
+                .acquired
+                .with_remaining_validity(replay_operations.index().now())
         };
-        given.acquired = acquired;
-        if given.is_repeated {
-            asked.note_replay(&asker, &lock, &given.acquired).await?;
+        response.acquired = acquired;
+        if response.is_replay {
+            replay_operations
+                .audit_replay(&replay_principal, &lock, &response.acquired)
+                .await?;
         }
-        Ok(given)
+        Ok(response)
     }
 }
 
-/// The refusal of a key that stands for another request.
-fn another_request() -> Fault {
-    Fault::Impossible {
-        field: IdempotencyKey::NAME.to_owned(),
-        detail: "stands for another request on this lock; take a new one for a new request"
-            .to_owned(),
-        min_ttl_ms: None,
-    }
+/// The error for a key that was used for a different request.
+fn key_reused_error() -> OperationError {
+    OperationError::invalid_field(IdempotencyKey::NAME, InvalidValue::KeyReused)
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! A build without the feature `otel`: no spans are exported, and a configured collector is an error.
+//! A build without the feature `otel`: no spans are exported, and a configured collector is an
+//! error.
 
 use http::HeaderMap;
 use prometheus::core::Collector;
@@ -8,26 +9,29 @@ use super::BoxedLayer;
 use crate::server::config::OtlpConfig;
 
 /// Cannot be constructed in this build.
-pub enum Traces {}
+pub enum TraceExporter {}
 
-impl Traces {
+impl TraceExporter {
     /// Always fails.
     pub fn start(_: &OtlpConfig) -> Result<Self, String> {
-        Err("this lockkeeper was built without OpenTelemetry".to_owned())
+        Err(
+            "this build of lockkeeper does not support OpenTelemetry (cargo feature `otel`)"
+                .to_owned(),
+        )
     }
 
-    /// There is none.
+    /// Cannot be called.
     pub fn layer(&self) -> BoxedLayer {
         match *self {}
     }
 
-    /// There is nothing to end.
-    pub async fn end(self) {
+    /// Cannot be called.
+    pub async fn shutdown(self) {
         match self {}
     }
 }
 
-/// No metrics.
+/// No collectors.
 pub fn collectors() -> Vec<Box<dyn Collector>> {
     Vec::new()
 }
@@ -36,9 +40,9 @@ pub fn collectors() -> Vec<Box<dyn Collector>> {
 pub fn set_parent(_: &Span, _: &HeaderMap) {}
 
 /// Does nothing.
-pub fn name_current(_: String) {}
+pub fn rename_current_span(_: String) {}
 
 /// No trace.
-pub fn trace_of_now() -> Option<(String, String)> {
+pub fn current_trace_ids() -> Option<(String, String)> {
     None
 }

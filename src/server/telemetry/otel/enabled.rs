@@ -1,5 +1,5 @@
-//! The tracer provider of the process: which spans are exported, the service name, and sampling. The SDK reads what the configuration
-//! does not set from the environment (`OTEL_…`).
+//! The tracer provider of the process: which spans are exported, the service name, and sampling.
+//! For settings that are absent from the configuration, the SDK reads the environment (`OTEL_…`).
 
 use std::time::Duration;
 
@@ -18,17 +18,18 @@ use tracing_subscriber::filter::{FilterFn, LevelFilter};
 use super::{BoxedLayer, export};
 use crate::server::config::OtlpConfig;
 
-/// How long exporting the last spans may take when the console stops: a collector that hangs must not delay a restart.
+/// The timeout for exporting the last spans at shutdown: a hanging collector must not delay a
+/// restart.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The tracer provider with its exporter; [`Traces::end`] flushes it.
-pub struct Traces(SdkTracerProvider);
+/// The tracer provider with its exporter; [`Self::shutdown`] flushes it.
+pub struct TraceExporter(SdkTracerProvider);
 
-impl Traces {
-    /// Begins to send spans to the collector.
+impl TraceExporter {
+    /// Starts the export of spans.
     ///
     /// # Errors
-    /// What is wrong with the collector's address, in the environment.
+    /// An invalid collector URL in the environment.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
@@ -41,19 +42,19 @@ impl Traces {
             .with_resource(resource)
             .with_span_processor(export::processor(config)?);
         if let Some(ratio) = config.sample_ratio {
-            let own = Sampler::TraceIdRatioBased(ratio);
-            provider = provider.with_sampler(Sampler::ParentBased(Box::new(own)));
+            let root = Sampler::TraceIdRatioBased(ratio);
+            provider = provider.with_sampler(Sampler::ParentBased(Box::new(root)));
         }
         Ok(Self(provider.build()))
     }
 
-    /// The layer that passes spans of `tracing` to the tracer. Only spans of this crate: those of libraries may contain names of locks.
-    /// Events go to the log only.
+    /// The layer that passes spans of `tracing` to the tracer. Only spans of this crate are passed,
+    /// because those of libraries may contain names of locks. Events go to the log only.
     pub fn layer(&self) -> BoxedLayer {
         let scope = InstrumentationScope::builder("lockkeeper")
             .with_version(env!("CARGO_PKG_VERSION"))
             .build();
-        let is_ours = |metadata: &Metadata<'_>| {
+        let is_own_span = |metadata: &Metadata<'_>| {
             metadata.is_span()
                 && *metadata.level() <= Level::INFO
                 && metadata.target().starts_with("lockkeeper")
@@ -65,34 +66,36 @@ impl Traces {
             .with_level(false)
             .with_target(false)
             .with_tracked_inactivity(false)
-            .with_filter(FilterFn::new(is_ours).with_max_level_hint(LevelFilter::INFO))
+            .with_filter(FilterFn::new(is_own_span).with_max_level_hint(LevelFilter::INFO))
             .boxed()
     }
 
     /// Stops the provider and exports the remaining spans, for at most [`SHUTDOWN_TIMEOUT`].
-    pub async fn end(self) {
-        let sending = move || self.0.shutdown_with_timeout(SHUTDOWN_TIMEOUT);
-        if !matches!(tokio::task::spawn_blocking(sending).await, Ok(Ok(()))) {
-            tracing::warn!("the collector did not take the last traces in time");
+    pub async fn shutdown(self) {
+        let shutdown = move || self.0.shutdown_with_timeout(SHUTDOWN_TIMEOUT);
+        if !matches!(tokio::task::spawn_blocking(shutdown).await, Ok(Ok(()))) {
+            tracing::warn!("the last traces were not exported in time");
         }
     }
 }
 
-/// Sets the caller's span (`traceparent`) as the parent of a request's span, which must not have been entered yet.
+/// Sets the caller's span (`traceparent`) as the parent of a request's span, which must not have
+/// been entered yet.
 pub fn set_parent(span: &Span, headers: &HeaderMap) {
-    let above =
+    let parent =
         TraceContextPropagator::new().extract_with_context(&Context::new(), &TraceParent(headers));
     // It fails only for a span that was entered or is disabled.
-    let _set_or_disabled = span.set_parent(above);
+    let _set_or_disabled = span.set_parent(parent);
 }
 
-/// Reads `traceparent` only. `tracestate` is ignored: it is free text of the caller, and the console calls nobody it could be passed to.
+/// Reads `traceparent` only. `tracestate` is free text of the caller, and the console calls no
+/// service to propagate it to.
 struct TraceParent<'a>(&'a HeaderMap);
 
 impl Extractor for TraceParent<'_> {
     fn get(&self, key: &str) -> Option<&str> {
-        let sent = (key == "traceparent").then(|| self.0.get(key))?;
-        sent?.to_str().ok()
+        let value = (key == "traceparent").then(|| self.0.get(key))?;
+        value?.to_str().ok()
     }
 
     fn keys(&self) -> Vec<&str> {
@@ -101,12 +104,12 @@ impl Extractor for TraceParent<'_> {
 }
 
 /// Renames the current span.
-pub fn name_current(name: String) {
+pub fn rename_current_span(name: String) {
     Context::map_current(|context| context.span().update_name(name));
 }
 
 /// The ids of the current trace and span in hexadecimal, for log lines.
-pub fn trace_of_now() -> Option<(String, String)> {
+pub fn current_trace_ids() -> Option<(String, String)> {
     Context::map_current(|context| {
         let span = context.span();
         let ids = span.span_context();

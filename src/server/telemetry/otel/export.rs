@@ -1,4 +1,5 @@
-//! Sends spans to the collector, OTLP over HTTP: batches and retries are the SDK's. Around it, everything that is lost is counted.
+//! Exports spans with OTLP over HTTP. Batching and retries are the SDK's; this module counts sent
+//! and lost spans.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -22,39 +23,39 @@ use tokio::runtime::Handle;
 use crate::server::config::OtlpConfig;
 use crate::server::http_client::HttpClient;
 
-/// So many spans wait; those that come when there is no room are dropped. As OpenTelemetry has it.
-const QUEUE: usize = 2_048;
-/// So long the first of them waits for others.
-const DELAY: Duration = Duration::from_secs(1);
-/// What is read of an answer, in bytes.
-const MAX_ANSWER: usize = 64 * 1024;
+/// The maximum number of queued spans; further spans are dropped. This is OpenTelemetry's default.
+const MAX_QUEUED_SPANS: usize = 2_048;
+/// The maximum delay before a batch is sent.
+const BATCH_DELAY: Duration = Duration::from_secs(1);
+/// The maximum size of a response that is read, in bytes.
+const MAX_RESPONSE_BYTES: usize = 64 * 1024;
 
-/// What came of the spans; there is one tracer in a process.
+/// The counter of spans. It is global because a process has one tracer provider.
 static SPANS: LazyLock<IntCounterVec> = LazyLock::new(|| {
     let spans = Opts::new(
         "lockkeeper_spans_total",
-        "Spans by what came of them: sent, dropped because too many waited, failed because the collector could not be told, or rejected by it.",
+        "Spans by result: sent, dropped (queue full), failed (collector unreachable), rejected (by the collector).",
     );
-    IntCounterVec::new(spans, &["outcome"]).expect("name and labels are constants")
+    IntCounterVec::new(spans, &["result"]).expect("name and labels are constants")
 });
 
-/// What came of the spans, for Prometheus; without a sample where nobody is told of any.
+/// The collectors, for the registry. They have no samples until an exporter starts.
 pub fn collectors() -> Vec<Box<dyn Collector>> {
     vec![Box::new(SPANS.clone())]
 }
 
-fn count(outcome: &str, n: usize) {
+fn count(result: &str, n: usize) {
     let n = u64::try_from(n).unwrap_or(u64::MAX);
-    SPANS.with_label_values(&[outcome]).inc_by(n);
+    SPANS.with_label_values(&[result]).inc_by(n);
 }
 
-/// What spans are handed to when they end.
+/// Creates the span processor.
 pub(super) fn processor(config: &OtlpConfig) -> Result<impl SpanProcessor + 'static, String> {
-    let shared = Arc::new(Shared::default());
+    let shared = Arc::new(ExportState::default());
     let transport = Transport {
         client: Arc::new(HttpClient::new(config.roots.as_ref(), config.timeout)),
         config: config.clone(),
-        shared: Arc::clone(&shared),
+        state: Arc::clone(&shared),
         runtime: Handle::current(),
     };
     let retry = RetryPolicy::recommended()
@@ -70,40 +71,41 @@ pub(super) fn processor(config: &OtlpConfig) -> Result<impl SpanProcessor + 'sta
         exporter = exporter.with_endpoint(endpoint.to_string());
     }
     let exporter = exporter.build().map_err(|why| why.to_string())?;
-    for outcome in ["sent", "failed", "rejected", "dropped"] {
-        count(outcome, 0);
+    // A counter appears in a scrape only after its first increment, and alerts need the value 0.
+    for result in ["sent", "failed", "rejected", "dropped"] {
+        count(result, 0);
     }
     let counting = CountingExporter {
         exporter,
-        shared: Arc::clone(&shared),
+        state: Arc::clone(&shared),
     };
     let batches = BatchConfigBuilder::default()
-        .with_max_queue_size(QUEUE)
-        .with_scheduled_delay(DELAY)
+        .with_max_queue_size(MAX_QUEUED_SPANS)
+        .with_scheduled_delay(BATCH_DELAY)
         .build();
     Ok(BoundedProcessor {
         batches: BatchSpanProcessor::builder(counting)
             .with_batch_config(batches)
             .build(),
-        shared,
+        state: shared,
     })
 }
 
 #[derive(Debug, Default)]
-struct Shared {
-    /// Spans that are to be exported.
-    waiting: AtomicUsize,
-    /// How many of the last batch the collector did not want.
+struct ExportState {
+    /// The number of spans waiting for export.
+    queued: AtomicUsize,
+    /// The number of spans of the last batch that the collector rejected.
     rejected: AtomicU64,
-    /// The collector did not take the last batch, and the log says so.
+    /// Whether the last export failed and the failure was logged.
     is_failing: AtomicBool,
 }
 
-/// Bounds the queue itself: the SDK tells only in the end how many spans it dropped.
+/// Limits the queue and counts dropped spans, because the SDK reports them only at shutdown.
 #[derive(Debug)]
 struct BoundedProcessor {
     batches: BatchSpanProcessor,
-    shared: Arc<Shared>,
+    state: Arc<ExportState>,
 }
 
 impl SpanProcessor for BoundedProcessor {
@@ -112,10 +114,10 @@ impl SpanProcessor for BoundedProcessor {
     }
 
     fn on_end(&self, span: SpanData) {
-        if self.shared.waiting.fetch_add(1, Ordering::Relaxed) < QUEUE {
+        if self.state.queued.fetch_add(1, Ordering::Relaxed) < MAX_QUEUED_SPANS {
             self.batches.on_end(span);
         } else {
-            self.shared.waiting.fetch_sub(1, Ordering::Relaxed);
+            self.state.queued.fetch_sub(1, Ordering::Relaxed);
             count("dropped", 1);
         }
     }
@@ -133,19 +135,19 @@ impl SpanProcessor for BoundedProcessor {
     }
 }
 
-/// Counts what came of each batch.
+/// Counts the result of each batch.
 #[derive(Debug)]
 struct CountingExporter {
     exporter: SpanExporter,
-    shared: Arc<Shared>,
+    state: Arc<ExportState>,
 }
 
 impl Export for CountingExporter {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         let n = batch.len();
-        self.shared.waiting.fetch_sub(n, Ordering::Relaxed);
+        self.state.queued.fetch_sub(n, Ordering::Relaxed);
         let exported = self.exporter.export(batch).await;
-        let rejected = self.shared.rejected.swap(0, Ordering::Relaxed);
+        let rejected = self.state.rejected.swap(0, Ordering::Relaxed);
         let rejected = usize::try_from(rejected).unwrap_or(n).min(n);
         match exported {
             Ok(()) => {
@@ -170,12 +172,13 @@ impl Export for CountingExporter {
     }
 }
 
-/// The console's HTTP client as the exporter wants it. The exporter runs on a thread of its own, the client on the console's runtime.
+/// Adapts the console's HTTP client to the exporter. The exporter runs on its own thread, the
+/// client on the console's runtime.
 #[derive(Debug)]
 struct Transport {
     client: Arc<HttpClient>,
     config: OtlpConfig,
-    shared: Arc<Shared>,
+    state: Arc<ExportState>,
     runtime: Handle,
 }
 
@@ -185,39 +188,42 @@ impl OtlpTransport for Transport {
         for (name, value) in self.config.headers.expose() {
             request.headers_mut().insert(name, value.clone());
         }
-        let place = request.uri().authority().map(ToString::to_string);
+        let collector = request.uri().authority().map(ToString::to_string);
         let client = Arc::clone(&self.client);
-        let exchange = async move { client.exchange(request, MAX_ANSWER).await };
-        let answer = self.runtime.spawn(exchange).await?;
-        match &answer {
-            Ok(answer) if answer.status().is_success() => self.is_taken(&place, answer.body()),
-            Ok(other) => self.is_not_taken(&place, &format!("answered {}", other.status())),
-            Err(why) => self.is_not_taken(&place, &why.to_string()),
+        let exchange = async move { client.send_and_read_body(request, MAX_RESPONSE_BYTES).await };
+        let response = self.runtime.spawn(exchange).await?;
+        match &response {
+            Ok(response) if response.status().is_success() => {
+                self.record_success(&collector, response.body())
+            }
+            Ok(other) => self.record_failure(&collector, &format!("status {}", other.status())),
+            Err(why) => self.record_failure(&collector, &why.to_string()),
         }
-        Ok(answer?)
+        Ok(response?)
     }
 }
 
 impl Transport {
-    /// Some collectors answer something else than the protocol has: those took all.
-    fn is_taken(&self, place: &Option<String>, answer: &Bytes) {
-        let answer = ExportTraceServiceResponse::decode(answer.clone()).unwrap_or_default();
-        let rejected = answer.partial_success.unwrap_or_default().rejected_spans;
+    /// Some collectors return a body that is not an OTLP response. Then all spans count as
+    /// accepted.
+    fn record_success(&self, collector: &Option<String>, body: &Bytes) {
+        let response = ExportTraceServiceResponse::decode(body.clone()).unwrap_or_default();
+        let rejected = response.partial_success.unwrap_or_default().rejected_spans;
         let rejected = u64::try_from(rejected).unwrap_or(0);
-        self.shared.rejected.store(rejected, Ordering::Relaxed);
-        if self.shared.is_failing.swap(false, Ordering::Relaxed) {
-            tracing::info!(collector = place, "traces are told to the collector again");
+        self.state.rejected.store(rejected, Ordering::Relaxed);
+        if self.state.is_failing.swap(false, Ordering::Relaxed) {
+            tracing::info!(collector, "the export of traces works again");
         }
     }
 
-    /// Said once, however often it is tried.
-    fn is_not_taken(&self, place: &Option<String>, why: &str) {
-        if self.shared.is_failing.swap(true, Ordering::Relaxed) {
-            tracing::debug!(collector = place, "the collector takes no traces: {why}");
+    /// Logs only the first failure as a warning, because exports are retried.
+    fn record_failure(&self, collector: &Option<String>, why: &str) {
+        if self.state.is_failing.swap(true, Ordering::Relaxed) {
+            tracing::debug!(collector, "the export of traces failed: {why}");
         } else {
             tracing::warn!(
-                collector = place,
-                "the collector takes no traces, and those that cannot wait are lost; lockkeeper_spans_total counts them: {why}"
+                collector,
+                "the export of traces failed: {why}. Retries continue; lockkeeper_spans_total counts lost spans. Check the collector and [telemetry.otlp]"
             );
         }
     }

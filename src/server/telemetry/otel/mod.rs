@@ -1,4 +1,4 @@
-//! OpenTelemetry: hands the spans on to a collector, in a build with the feature `otel`.
+//! OpenTelemetry: exports spans to a collector, in builds with the feature `otel`.
 
 #[cfg(not(feature = "otel"))]
 mod disabled;
@@ -8,13 +8,13 @@ mod enabled;
 mod export;
 
 #[cfg(not(feature = "otel"))]
-pub use disabled::{Traces, collectors, name_current, set_parent, trace_of_now};
+pub use disabled::{TraceExporter, collectors, current_trace_ids, rename_current_span, set_parent};
 #[cfg(feature = "otel")]
-pub use enabled::{Traces, name_current, set_parent, trace_of_now};
+pub use enabled::{TraceExporter, current_trace_ids, rename_current_span, set_parent};
 #[cfg(feature = "otel")]
 pub use export::collectors;
 
 use tracing_subscriber::{Layer, Registry};
 
-/// What the logger and the tracer are to `tracing`.
+/// A layer of the `tracing` subscriber: the logger or the tracer.
 pub type BoxedLayer = Box<dyn Layer<Registry> + Send + Sync>;

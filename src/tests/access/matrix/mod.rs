@@ -1,7 +1,8 @@
-//! Every route and every server function, asked by every role with every scope: who gets through, and who does not.
+//! The permission matrix: every route and every server function, called by every role with every
+//! scope.
 //!
-//! The routes come from the OpenAPI document and the server functions from their registry, so that one which is added without
-//! a line in the tables of `rules` fails.
+//! The routes come from the OpenAPI document and the server functions from their registry, so a new
+//! one without a rule in `rules` fails the test.
 
 mod rules;
 
@@ -9,39 +10,41 @@ use std::collections::BTreeSet;
 
 use leptos::server_fn::axum::server_fn_paths;
 use lockkeeper::domain::role::Role;
-use lockkeeper::domain::{LockId, Place, Rights, Verb};
+use lockkeeper::domain::{LockId, Permission, RoleGrant, Scope};
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::AccessConfig;
 use serde_json::{Value, json};
 use strum::VariantArray as _;
 
-use super::{console_with, rights, sign_in, token, user};
-use crate::api::group;
-use crate::support::console::{Answer, Person};
+use super::{api_token, role_grant, sign_in, start_console_with_access, user_config};
+use crate::api::group_config;
+use crate::support::console::{ApiClient, ApiResponse};
 use crate::support::redis_nodes::RedisNodes;
-use rules::{BESIDE, FUNCTIONS, ROUTES, Rule, Where};
+use rules::{ROUTES, Resource, Rule, SERVER_FUNCTIONS, UNDOCUMENTED_ROUTES};
 
 /// The path of a server function.
-pub fn function(name: &str) -> String {
+pub fn server_function_path(name: &str) -> String {
     let paths = server_fn_paths().map(|(path, _)| path.to_owned());
-    let named = paths.into_iter().find(|path| name_of(path) == name);
-    named.unwrap_or_else(|| panic!("there is no server function {name}"))
+    let path = paths
+        .into_iter()
+        .find(|path| server_function_name(path) == name);
+    path.unwrap_or_else(|| panic!("there is no server function {name}"))
 }
 
-/// The name of the server function at a path: a hash of digits stands behind it.
-fn name_of(path: &str) -> &str {
+/// The name of the server function at a path, without the numeric hash that follows it.
+fn server_function_name(path: &str) -> &str {
     let name = path.strip_prefix("/_fn/").unwrap();
     name.trim_end_matches(|c: char| c.is_ascii_digit())
 }
 
-/// The routes of the document, as `METHOD /path`.
-fn documented() -> BTreeSet<String> {
+/// The routes of the OpenAPI document, as `METHOD /path`.
+fn documented_routes() -> BTreeSet<String> {
     let document = serde_json::to_value(lockkeeper::server::api::document()).unwrap();
     let paths = document["paths"].as_object().unwrap();
     let routes = paths.iter().flat_map(|(path, methods)| {
-        let methods = methods.as_object().unwrap().keys();
-        methods
-            .filter(|word| ["get", "post", "put", "patch", "delete"].contains(&word.as_str()))
+        let fields = methods.as_object().unwrap().keys();
+        fields
+            .filter(|field| ["get", "post", "put", "patch", "delete"].contains(&field.as_str()))
             .map(move |method| format!("{} {path}", method.to_uppercase()))
     });
     routes.collect()
@@ -49,28 +52,36 @@ fn documented() -> BTreeSet<String> {
 
 #[test]
 fn every_route_and_every_server_function_has_a_rule() {
-    let known: BTreeSet<String> = ROUTES.iter().map(|rule| rule.name.to_owned()).collect();
-    assert_eq!(documented(), known, "a new route wants a line in ROUTES");
-    let paths = server_fn_paths().map(|(path, _)| name_of(path).to_owned());
-    let functions: BTreeSet<String> = paths.collect();
-    let known = FUNCTIONS.iter().map(|rule| rule.name.to_owned()).collect();
+    let with_rule: BTreeSet<String> = ROUTES.iter().map(|rule| rule.name.to_owned()).collect();
     assert_eq!(
-        functions, known,
-        "a new server function wants a line in FUNCTIONS"
+        documented_routes(),
+        with_rule,
+        "add a rule for each new route to ROUTES"
+    );
+    let paths = server_fn_paths().map(|(path, _)| server_function_name(path).to_owned());
+    let functions: BTreeSet<String> = paths.collect();
+    let with_rule = SERVER_FUNCTIONS
+        .iter()
+        .map(|rule| rule.name.to_owned())
+        .collect();
+    assert_eq!(
+        functions, with_rule,
+        "add a rule for each new server function to SERVER_FUNCTIONS"
     );
 }
 
-/// One who asks: what is sent to be let in, and what the rule says they may.
-struct Asker {
-    what: String,
+/// A caller with its credentials and its role grant.
+struct Caller {
+    description: String,
     header: (&'static str, String),
-    rights: Rights,
+    grant: RoleGrant,
 }
 
-/// Every role, everywhere, in one group, and for some names in it; of each once with a token and once signed in.
-async fn askers(
+/// Starts a console with a caller of every role in every scope (everywhere, one group, one group
+/// and key pattern, one key pattern), each with an API token and with a session.
+async fn start_console_with_callers(
     groups: Vec<lockkeeper::server::config::GroupConfig>,
-) -> (crate::support::console::TestConsole, Vec<Asker>) {
+) -> (crate::support::console::TestConsole, Vec<Caller>) {
     let scopes = [
         (None, None),
         (Some(&["orders"][..]), None),
@@ -78,36 +89,35 @@ async fn askers(
         (None, Some(&["lock:mine:*"][..])),
     ];
     let mut access = AccessConfig::default();
-    let mut askers = Vec::new();
-    let mut people = Vec::new();
+    let mut callers = Vec::new();
+    let mut users = Vec::new();
     for &role in Role::VARIANTS {
         for (n, (groups, keys)) in scopes.into_iter().enumerate() {
-            let rights = rights(role, groups, keys);
+            let grant = role_grant(role, groups, keys);
             let name = format!("{}-{n}", role.slug());
-            let (secret, config) = token(&name, rights.clone());
+            let (secret, config) = api_token(&name, grant.clone());
             access.tokens.push(config);
-            access.users.push(user(&name, rights.clone()));
-            people.push((name.clone(), rights.clone()));
-            askers.push(Asker {
-                what: format!("the token {name}"),
+            access.users.push(user_config(&name, grant.clone()));
+            users.push((name.clone(), grant.clone()));
+            callers.push(Caller {
+                description: format!("API token {name}"),
                 header: ("authorization", format!("Bearer {secret}")),
-                rights,
+                grant,
             });
         }
     }
-    let console = console_with(groups, access, Clock::real()).await;
-    for (name, rights) in people {
-        let cookie = sign_in(&console.person(), &name).await;
-        askers.push(Asker {
-            what: format!("{name}, signed in"),
+    let console = start_console_with_access(groups, access, Clock::system()).await;
+    for (name, grant) in users {
+        let cookie = sign_in(&console.api(), &name).await;
+        callers.push(Caller {
+            description: format!("session of {name}"),
             header: ("cookie", cookie),
-            rights,
+            grant,
         });
     }
-    (console, askers)
+    (console, callers)
 }
 
-/// The locks that are asked for.
 fn locks() -> [LockId; 4] {
     let lock = |group: &str, key: &str| LockId {
         group: group.to_owned(),
@@ -121,40 +131,47 @@ fn locks() -> [LockId; 4] {
     ]
 }
 
-/// Asks, and says how it ended: the code of a refusal, or nothing.
-async fn ask(person: &Person, asker: &Asker, request: &(String, String, String)) -> Option<String> {
+/// Sends a request and returns the problem code if the caller is not authorized.
+async fn send_as(
+    api: &ApiClient,
+    caller: &Caller,
+    request: &(String, String, String),
+) -> Option<String> {
     let (method, path, body) = request;
     let headers = [
-        (asker.header.0, asker.header.1.as_str()),
+        (caller.header.0, caller.header.1.as_str()),
         ("content-type", "application/json"),
     ];
     if path == "/api/v1/events" {
-        // An answer without an end.
-        person.watch_with("", &headers[..1]).await;
+        // The response body of an event stream never ends.
+        api.subscribe_with_headers("", &headers[..1]).await;
         return None;
     }
-    let answer = person.send(method, path, &headers, body.as_str()).await;
-    code(&answer)
+    let response = api.send(method, path, &headers, body.as_str()).await;
+    authorization_problem_code(&response)
 }
 
-fn code(answer: &Answer) -> Option<String> {
-    assert_ne!(answer.status, 405, "{}", answer.text);
-    assert_ne!(answer.status, 415, "{}", answer.text);
-    let body: Value = serde_json::from_str(&answer.text).unwrap_or_default();
+/// The code of an authorization problem, or `None` for any other result.
+///
+/// Panics if the request itself is invalid, because then the rule's body is wrong.
+fn authorization_problem_code(response: &ApiResponse) -> Option<String> {
+    assert_ne!(response.status, 405, "{}", response.text);
+    assert_ne!(response.status, 415, "{}", response.text);
+    let body: Value = serde_json::from_str(&response.text).unwrap_or_default();
     let code = body.get("code").and_then(Value::as_str).map(str::to_owned);
-    assert_ne!(code.as_deref(), Some("bad-request"), "{}", answer.text);
-    assert_ne!(code.as_deref(), Some("internal"), "{}", answer.text);
+    assert_ne!(code.as_deref(), Some("bad-request"), "{}", response.text);
+    assert_ne!(code.as_deref(), Some("internal"), "{}", response.text);
     code.filter(|code| code == "forbidden" || code == "sign-in-required")
 }
 
-/// What is sent for a rule about a lock.
+/// The method, path and body of a rule's request for a lock.
 fn request(rule: &Rule, is_route: bool, id: &LockId) -> (String, String, String) {
     let body = match (rule.body)(id) {
         Value::Null => String::new(),
         body => body.to_string(),
     };
     if !is_route {
-        return ("POST".to_owned(), function(rule.name), body);
+        return ("POST".to_owned(), server_function_path(rule.name), body);
     }
     let (method, path) = rule.name.split_once(' ').unwrap();
     let path = path
@@ -165,44 +182,47 @@ fn request(rule: &Rule, is_route: bool, id: &LockId) -> (String, String, String)
 }
 
 #[tokio::test]
-async fn every_route_and_server_function_lets_through_whom_the_rule_lets_and_nobody_else() {
+async fn every_route_and_server_function_enforces_its_permission() {
     let (orders, jobs) = (RedisNodes::start(1).await, RedisNodes::start(1).await);
-    let groups = vec![group("orders", &orders), group("jobs", &jobs)];
-    let (console, askers) = askers(groups).await;
-    let person = console.person();
-    let all = ROUTES.iter().chain(BESIDE).map(|rule| (rule, true));
-    let all = all.chain(FUNCTIONS.iter().map(|rule| (rule, false)));
-    for (rule, is_route) in all {
+    let groups = vec![group_config("orders", &orders), group_config("jobs", &jobs)];
+    let (console, callers) = start_console_with_callers(groups).await;
+    let api = console.api();
+    let routes = ROUTES.iter().chain(UNDOCUMENTED_ROUTES);
+    let routes = routes.map(|rule| (rule, true));
+    let rules = routes.chain(SERVER_FUNCTIONS.iter().map(|rule| (rule, false)));
+    for (rule, is_route) in rules {
         for id in locks() {
             let request = request(rule, is_route, &id);
             let (method, path, body) = &request;
             let json = [("content-type", "application/json")];
-            let answer = person.send(method, path, &json, body.as_str()).await;
+            let response = api.send(method, path, &json, body.as_str()).await;
             assert_eq!(
-                code(&answer).as_deref(),
+                authorization_problem_code(&response).as_deref(),
                 Some("sign-in-required"),
-                "nobody asks {}",
+                "unauthenticated: {}",
                 rule.name
             );
-            for asker in &askers {
-                let place = match rule.at {
-                    Where::Console => Place::console(),
-                    Where::Group => Place::group(&id.group),
-                    Where::Lock => Place::lock(&id),
+            for caller in &callers {
+                let scope = match rule.resource {
+                    Resource::Console => Scope::console(),
+                    Resource::Group => Scope::group(&id.group),
+                    Resource::Lock => Scope::lock(&id),
                 };
-                let may = asker.rights.may(rule.verb, place);
-                // What is not there is told to those who could see it.
-                let is_there = rule.at == Where::Console || id.group != "no-such-group";
-                let sees = asker.rights.may(Verb::See, place).is_ok();
-                let refused = (may.is_err() && (is_there || !sees)).then(|| "forbidden".to_owned());
-                let ended = ask(&person, asker, &request).await;
+                let authorized = caller.grant.authorize(rule.permission, scope);
+                // `unknown-group` is returned only to callers that could see the group.
+                let group_exists =
+                    rule.resource == Resource::Console || id.group != "no-such-group";
+                let can_view = caller.grant.authorize(Permission::View, scope).is_ok();
+                let expected = (authorized.is_err() && (group_exists || !can_view))
+                    .then(|| "forbidden".to_owned());
+                let actual = send_as(&api, caller, &request).await;
                 assert_eq!(
-                    ended, refused,
-                    "{} asks {method} {path}: {may:?}",
-                    asker.what
+                    actual, expected,
+                    "{}: {method} {path}: {authorized:?}",
+                    caller.description
                 );
             }
-            if rule.at == Where::Console {
+            if rule.resource == Resource::Console {
                 break;
             }
         }
@@ -210,30 +230,34 @@ async fn every_route_and_server_function_lets_through_whom_the_rule_lets_and_nob
 }
 
 #[tokio::test]
-async fn what_somebody_acquired_on_the_pages_belongs_to_them_alone() {
+async fn a_lock_acquired_in_the_ui_belongs_to_its_user_alone() {
     let nodes = RedisNodes::start(1).await;
-    let people = ["alice", "bob"].map(|name| user(name, Rights::everywhere(Role::Admin)));
-    let console = super::console_for(vec![group("orders", &nodes)], people.to_vec()).await;
-    let person = console.person();
-    let (alice, bob) = (
-        sign_in(&person, "alice").await,
-        sign_in(&person, "bob").await,
-    );
+    let users =
+        ["alice", "bob"].map(|name| user_config(name, RoleGrant::unrestricted(Role::Admin)));
+    let console =
+        super::start_console_with_users(vec![group_config("orders", &nodes)], users.to_vec()).await;
+    let api = console.api();
+    let (alice, bob) = (sign_in(&api, "alice").await, sign_in(&api, "bob").await);
     let call = async |cookie: &str, name: &str, body: Value| {
         let headers = [("cookie", cookie), ("content-type", "application/json")];
-        let path = function(name);
-        person.send("POST", &path, &headers, body.to_string()).await
+        let path = server_function_path(name);
+        api.send("POST", &path, &headers, body.to_string()).await
     };
     let [id, ..] = locks();
     let acquire = json!({"group": id.group, "key": id.key, "format": "plain", "ttl_ms": 60_000, "wait_ms": 0, "label": null, "auto_renew": false});
     assert_eq!(call(&alice, "acquire", acquire).await.status, 200);
     for (name, body) in [
-        ("take_token", json!({"id": id})),
+        ("reveal_token", json!({"id": id})),
         ("extend_mine", json!({"id": id, "ttl_ms": 1000})),
         ("release_mine", json!({"id": id})),
     ] {
-        let answer = call(&bob, name, body).await;
-        assert_eq!(answer.json()["code"], "not-held", "{name}: {}", answer.text);
+        let response = call(&bob, name, body).await;
+        assert_eq!(
+            response.json()["code"],
+            "not-held",
+            "{name}: {}",
+            response.text
+        );
     }
     assert!(
         !call(&bob, "mine", json!({}))

@@ -1,223 +1,282 @@
-//! What each route and each server function lets somebody do, and where: a line for every one that there is.
+//! The permission that each route and each server function requires.
 
-use lockkeeper::domain::{LockId, Verb};
+use lockkeeper::domain::{LockId, Permission};
 use serde_json::{Value, json};
 
-/// Where something is done.
+/// The resource that a permission is checked on.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Where {
-    /// In no group in particular.
+pub enum Resource {
+    /// The console, without a particular group.
     Console,
-    /// In the group that is named.
+    /// The group in the request.
     Group,
-    /// To the lock that is named.
+    /// The lock in the request.
     Lock,
 }
 
-/// What a route or server function lets somebody do.
+/// The permission that a route or server function requires.
 pub struct Rule {
     /// `METHOD /path`, or the name of a server function.
     pub name: &'static str,
-    /// What it takes.
-    pub verb: Verb,
-    /// Where it is done.
-    pub at: Where,
-    /// What is sent; whatever is let through finds something wrong with it, or changes nothing.
+    pub permission: Permission,
+    pub resource: Resource,
+    /// Builds the request body. It is invalid or changes nothing, so that an authorized request has
+    /// no effect.
     pub body: fn(&LockId) -> Value,
 }
 
-const fn rule(name: &'static str, verb: Verb, at: Where, body: fn(&LockId) -> Value) -> Rule {
+const fn rule(
+    name: &'static str,
+    permission: Permission,
+    resource: Resource,
+    body: fn(&LockId) -> Value,
+) -> Rule {
     Rule {
         name,
-        verb,
-        at,
+        permission,
+        resource,
         body,
     }
 }
 
-fn nothing(_: &LockId) -> Value {
+fn no_body(_: &LockId) -> Value {
     Value::Null
 }
 
-/// The routes of the document.
+/// The routes of the OpenAPI document.
 pub const ROUTES: &[Rule] = &[
-    rule("GET /api/v1/groups", Verb::See, Where::Console, nothing),
-    rule("GET /api/v1/locks", Verb::See, Where::Console, nothing),
+    rule(
+        "GET /api/v1/groups",
+        Permission::View,
+        Resource::Console,
+        no_body,
+    ),
+    rule(
+        "GET /api/v1/locks",
+        Permission::View,
+        Resource::Console,
+        no_body,
+    ),
     rule(
         "GET /api/v1/locks/export",
-        Verb::See,
-        Where::Console,
-        nothing,
+        Permission::View,
+        Resource::Console,
+        no_body,
     ),
-    rule("GET /api/v1/waits", Verb::See, Where::Console, nothing),
-    rule("GET /api/v1/owners", Verb::See, Where::Console, nothing),
-    rule("GET /api/v1/events", Verb::See, Where::Console, nothing),
+    rule(
+        "GET /api/v1/waits",
+        Permission::View,
+        Resource::Console,
+        no_body,
+    ),
+    rule(
+        "GET /api/v1/owners",
+        Permission::View,
+        Resource::Console,
+        no_body,
+    ),
+    rule(
+        "GET /api/v1/events",
+        Permission::View,
+        Resource::Console,
+        no_body,
+    ),
     rule(
         "GET /api/v1/audit",
-        Verb::ReadAudit,
-        Where::Console,
-        nothing,
+        Permission::ReadAudit,
+        Resource::Console,
+        no_body,
     ),
     rule(
         "GET /api/v1/audit/export",
-        Verb::ReadAudit,
-        Where::Console,
-        nothing,
+        Permission::ReadAudit,
+        Resource::Console,
+        no_body,
     ),
     rule(
         "GET /api/v1/groups/{group}/findings",
-        Verb::See,
-        Where::Group,
-        nothing,
+        Permission::View,
+        Resource::Group,
+        no_body,
     ),
     rule(
         "GET /api/v1/groups/{group}/locks/{key}",
-        Verb::See,
-        Where::Group,
-        nothing,
+        Permission::View,
+        Resource::Group,
+        no_body,
     ),
     rule(
         "GET /api/v1/groups/{group}/locks/{key}/history",
-        Verb::See,
-        Where::Group,
-        nothing,
+        Permission::View,
+        Resource::Group,
+        no_body,
     ),
     rule(
         "POST /api/v1/groups/{group}/nodes/{node}/monitor-sample",
-        Verb::Sample,
-        Where::Group,
+        Permission::Monitor,
+        Resource::Group,
         |_| json!({"seconds": 11}),
     ),
     rule(
         "POST /api/v1/groups/{group}/locks/{key}/acquire",
-        Verb::Acquire,
-        Where::Lock,
+        Permission::Acquire,
+        Resource::Lock,
         |_| json!({"ttl_ms": 0}),
     ),
     rule(
         "POST /api/v1/groups/{group}/locks/{key}/extend",
-        Verb::Extend,
-        Where::Lock,
+        Permission::Extend,
+        Resource::Lock,
         |_| json!({"token": "x", "ttl_ms": 0}),
     ),
     rule(
         "POST /api/v1/groups/{group}/locks/{key}/release",
-        Verb::Release,
-        Where::Lock,
+        Permission::Release,
+        Resource::Lock,
         |_| json!({"token": ""}),
     ),
     rule(
         "POST /api/v1/groups/{group}/locks/{key}/force-release",
-        Verb::ForceRelease,
-        Where::Lock,
+        Permission::ForceRelease,
+        Resource::Lock,
         |_| json!({"fingerprint": "0123456789abcdef", "reason": " "}),
     ),
     rule(
-        "POST /api/v1/groups/{group}/nodes/{node}/vouch",
-        Verb::Vouch,
-        Where::Group,
+        "POST /api/v1/groups/{group}/nodes/{node}/clear-restart-hazard",
+        Permission::ClearRestartHazard,
+        Resource::Group,
         |_| json!({"reason": " "}),
     ),
-    // Each lock of the list is asked about besides; see `force_releases`.
+    // Each lock of the list is also authorized by itself, see `bulk_force_release`.
     rule(
         "POST /api/v1/force-releases",
-        Verb::ForceRelease,
-        Where::Console,
+        Permission::ForceRelease,
+        Resource::Console,
         |_| json!({"items": [], "reason": "r"}),
     ),
 ];
 
-/// What the document does not tell of.
-pub const BESIDE: &[Rule] = &[rule("GET /metrics", Verb::See, Where::Console, nothing)];
+/// Routes that are not in the OpenAPI document.
+pub const UNDOCUMENTED_ROUTES: &[Rule] = &[rule(
+    "GET /metrics",
+    Permission::View,
+    Resource::Console,
+    no_body,
+)];
 
-/// The server functions.
-pub const FUNCTIONS: &[Rule] = &[
-    rule("board", Verb::See, Where::Console, |_| json!({"page": "/"})),
-    rule("lock", Verb::See, Where::Group, |id| json!({"id": id})),
-    rule("history", Verb::See, Where::Group, |id| json!({"id": id})),
+pub const SERVER_FUNCTIONS: &[Rule] = &[
+    rule(
+        "initial_state",
+        Permission::View,
+        Resource::Console,
+        |_| json!({"page": "/"}),
+    ),
+    rule(
+        "lock",
+        Permission::View,
+        Resource::Group,
+        |id| json!({"id": id}),
+    ),
+    rule(
+        "history",
+        Permission::View,
+        Resource::Group,
+        |id| json!({"id": id}),
+    ),
     rule(
         "find",
-        Verb::See,
-        Where::Console,
+        Permission::View,
+        Resource::Console,
         |_| json!({"text": "lock"}),
     ),
-    rule("raw", Verb::ReadRaw, Where::Group, |id| json!({"id": id})),
-    rule("waits", Verb::See, Where::Console, |_| json!({})),
+    rule(
+        "raw",
+        Permission::ReadRaw,
+        Resource::Group,
+        |id| json!({"id": id}),
+    ),
+    rule("waits", Permission::View, Resource::Console, |_| json!({})),
     rule(
         "nodes",
-        Verb::See,
-        Where::Console,
+        Permission::View,
+        Resource::Console,
         |_| json!({"search": ""}),
     ),
     rule(
         "owners",
-        Verb::See,
-        Where::Console,
+        Permission::View,
+        Resource::Console,
         |_| json!({"search": ""}),
     ),
     rule(
         "audit",
-        Verb::ReadAudit,
-        Where::Console,
+        Permission::ReadAudit,
+        Resource::Console,
         |_| json!({"search": ""}),
     ),
     rule(
         "audit_chain",
-        Verb::ReadAudit,
-        Where::Console,
+        Permission::ReadAudit,
+        Resource::Console,
         |_| json!({}),
     ),
     rule(
         "acquire",
-        Verb::Acquire,
-        Where::Lock,
+        Permission::Acquire,
+        Resource::Lock,
         |id| json!({"group": id.group, "key": id.key, "format": "plain", "ttl_ms": 0, "wait_ms": 0, "label": null, "auto_renew": false}),
     ),
-    // Nobody has anything here; whose things are whose is tried below.
-    rule("mine", Verb::See, Where::Console, |_| json!({})),
+    // No caller has a lock in these rules. `a_lock_acquired_in_the_ui_belongs_to_its_user_alone`
+    // tests ownership.
+    rule("mine", Permission::View, Resource::Console, |_| json!({})),
     rule(
         "extend_mine",
-        Verb::See,
-        Where::Console,
+        Permission::View,
+        Resource::Console,
         |id| json!({"id": id, "ttl_ms": 1000}),
     ),
     rule(
         "release_mine",
-        Verb::See,
-        Where::Console,
+        Permission::View,
+        Resource::Console,
         |id| json!({"id": id}),
     ),
     rule(
-        "take_token",
-        Verb::Release,
-        Where::Lock,
+        "reveal_token",
+        Permission::Release,
+        Resource::Lock,
         |id| json!({"id": id}),
     ),
     rule(
         "force_release",
-        Verb::ForceRelease,
-        Where::Lock,
-        |id| json!({"id": id, "fingerprint": "0123456789abcdef", "seen": {}, "reason": " ", "confirm": null}),
+        Permission::ForceRelease,
+        Resource::Lock,
+        |id| json!({"id": id, "fingerprint": "0123456789abcdef", "expected_hold": {}, "reason": " ", "confirm": null}),
     ),
     rule(
-        "vouch_for_node",
-        Verb::Vouch,
-        Where::Group,
+        "clear_restart_hazard",
+        Permission::ClearRestartHazard,
+        Resource::Group,
         |id| json!({"group": id.group, "node": "a", "reason": " ", "confirm": null}),
     ),
-    // It picks those that whoever asks may release: nothing, for some.
-    rule("pick", Verb::See, Where::Console, |_| json!({"search": ""})),
-    // As with `force-releases`, each lock of the list is asked about besides.
+    // It selects the locks that the caller may release, which can be none.
     rule(
-        "rehearse_releases",
-        Verb::ForceRelease,
-        Where::Console,
-        |_| json!({"picked": []}),
+        "select_releasable",
+        Permission::View,
+        Resource::Console,
+        |_| json!({"search": ""}),
+    ),
+    // As with `force-releases`, each lock of the list is also authorized by itself.
+    rule(
+        "dry_run_releases",
+        Permission::ForceRelease,
+        Resource::Console,
+        |_| json!({"targets": []}),
     ),
     rule(
         "monitor_sample",
-        Verb::Sample,
-        Where::Group,
+        Permission::Monitor,
+        Resource::Group,
         |id| json!({"group": id.group, "node": "a", "seconds": 11}),
     ),
 ];

@@ -1,17 +1,19 @@
-//! What is filled in to acquire a lock.
+//! The input of the dialog that acquires a lock.
 
 use leptos::prelude::untrack;
 use serde::{Deserialize, Serialize};
 
-use super::times::{in_ms, wait_ms};
-use crate::domain::{Environment, Fault, Format, LockId, LockKey, Mine, Place, Verb};
+use super::durations::{parse_ms, parse_wait_ms};
+use crate::domain::{
+    ConsoleLock, Environment, Format, LockId, LockKey, OperationError, Permission, Scope,
+};
 use crate::ui::calls;
-use crate::ui::kit::Choice;
+use crate::ui::i18n::operations::acquire as t;
+use crate::ui::i18n::terms;
+use crate::ui::kit::SelectOption;
 use crate::ui::live::Live;
-use crate::ui::words::act::acquire as words;
-use crate::ui::words::verdicts;
 
-/// What is filled in, as it is typed. It is kept for this tab until it is sent or the dialog is closed.
+/// The text of the fields. It is stored for the tab until it is sent or the dialog is closed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct AcquireDraft {
     pub(super) group: String,
@@ -25,10 +27,10 @@ pub(super) struct AcquireDraft {
 }
 
 impl AcquireDraft {
-    /// What stands there before anything is typed, for a lock of this group.
-    pub(super) fn fresh(live: Live, group: String) -> Self {
+    /// The default values for a lock of this group.
+    pub(super) fn new(live: Live, group: String) -> Self {
         Self {
-            key: suggestion(live, &group),
+            key: suggest_key(live, &group),
             group,
             amount: "30".to_owned(),
             unit: "s".to_owned(),
@@ -39,29 +41,31 @@ impl AcquireDraft {
         }
     }
 
-    /// Why it cannot be sent, with the reason for it where no group can be chosen.
-    pub(super) fn why_not(&self, live: Live, no_group: &str) -> Option<String> {
+    /// Returns why the form cannot be sent. `no_group` is the reason if no group can be chosen.
+    pub(super) fn disabled_reason(&self, live: Live, no_group: &str) -> Option<String> {
         if self.group.is_empty() {
             Some(no_group.to_owned())
         } else if self.ttl_ms().is_none() {
-            Some(words::how_long_first().to_owned())
-        } else if wait_ms(&self.wait).is_none() {
-            Some(words::wait_first().to_owned())
+            Some(t::lease_required().to_owned())
+        } else if parse_wait_ms(&self.wait).is_none() {
+            Some(t::wait_required().to_owned())
         } else {
-            live.why_not(Verb::Acquire, Place::lock(&self.id()))
+            live.denial_reason(Permission::Acquire, Scope::lock(&self.id()))
         }
     }
 
-    /// Acquires it; nothing while the lease has no length.
-    pub(super) fn acquire(&self) -> Option<impl Future<Output = Result<Mine, Fault>> + use<>> {
+    /// Returns the request. `None` if the lease duration is not valid.
+    pub(super) fn start_acquire(
+        &self,
+    ) -> Option<impl Future<Output = Result<ConsoleLock, OperationError>> + use<>> {
         let LockId { group, key } = self.id();
         let format = self.format.parse().unwrap_or(Format::Plain);
-        let wait_ms = wait_ms(&self.wait).unwrap_or(0);
+        let wait_ms = parse_wait_ms(&self.wait).unwrap_or(0);
         let label = Some(self.label.trim().to_owned()).filter(|label| !label.is_empty());
-        let keeps = self.auto_renew;
+        let auto_renew = self.auto_renew;
         let ttl_ms = self.ttl_ms()?;
         Some(calls::acquire(
-            group, key, format, ttl_ms, wait_ms, label, keeps,
+            group, key, format, ttl_ms, wait_ms, label, auto_renew,
         ))
     }
 
@@ -72,62 +76,65 @@ impl AcquireDraft {
         }
     }
 
-    /// How long the lease is to be; nothing while that is no length of time.
+    /// The lease duration. `None` if the text is not a duration.
     fn ttl_ms(&self) -> Option<u64> {
-        in_ms(&self.amount, &self.unit)
+        parse_ms(&self.amount, &self.unit)
     }
 }
 
-/// The groups that a lock can be acquired in.
-pub(super) struct Groups {
-    /// All of them.
-    pub(super) choices: Vec<Choice>,
-    /// The one that is chosen at first: what is only being tried does not begin in production. Empty where none can be chosen.
-    pub(super) first: String,
-    /// Why none can be chosen. Of several groups the first one's reason: mostly it is the same.
-    pub(super) why_none: String,
+/// The groups in which a lock can be acquired.
+pub(super) struct GroupChoices {
+    /// All groups.
+    pub(super) choices: Vec<SelectOption>,
+    /// The group chosen at first: preferably not a production group. Empty if none can be chosen.
+    pub(super) initial: String,
+    /// Why no group can be chosen: the reason of the first group, because it is usually the same
+    /// for all.
+    pub(super) unavailable_reason: String,
 }
 
-impl Groups {
-    /// The groups as they are now.
+impl GroupChoices {
+    /// The current groups.
     pub(super) fn of(live: Live) -> Self {
         let mut choices = Vec::new();
-        let (mut first, mut why_none) = (None::<(bool, String)>, None::<String>);
+        let (mut first, mut unavailable_reason) = (None::<(bool, String)>, None::<String>);
         untrack(|| {
             live.with_groups(|groups| {
                 for group in groups {
-                    let place = Place::group(&group.name).read_only(group.read_only);
-                    let why_not = live.why_not(Verb::Acquire, place);
+                    let scope = Scope::group(&group.name).with_read_only(group.read_only);
+                    let disabled_reason = live.denial_reason(Permission::Acquire, scope);
                     let is_production = group.environment == Environment::Production;
-                    match &why_not {
-                        Some(why) => why_none = why_none.take().or(Some(why.clone())),
-                        None if first
-                            .as_ref()
-                            .is_none_or(|(before, _)| *before && !is_production) =>
+                    match &disabled_reason {
+                        Some(reason) => {
+                            unavailable_reason = unavailable_reason.take().or(Some(reason.clone()))
+                        }
+                        None if first.as_ref().is_none_or(|(is_first_production, _)| {
+                            *is_first_production && !is_production
+                        }) =>
                         {
                             first = Some((is_production, group.name.clone()));
                         }
                         None => {}
                     }
-                    let environment = verdicts::environment(group.environment);
-                    choices.push(Choice {
+                    let environment = terms::environment(group.environment);
+                    choices.push(SelectOption {
                         value: group.name.clone(),
                         label: format!("{} · {environment}", group.name),
-                        why_not,
+                        disabled_reason,
                     });
                 }
             });
         });
         Self {
             choices,
-            first: first.map(|(_, name)| name).unwrap_or_default(),
-            why_none: why_none.unwrap_or_else(|| words::no_group().to_owned()),
+            initial: first.map(|(_, name)| name).unwrap_or_default(),
+            unavailable_reason: unavailable_reason.unwrap_or_else(|| t::no_group().to_owned()),
         }
     }
 }
 
-/// A name that the group's own patterns will find, so that a test lock shows up in the table.
-fn suggestion(live: Live, group: &str) -> String {
+/// Suggests a name that matches the group's key patterns, so that a test lock appears in the table.
+fn suggest_key(live: Live, group: &str) -> String {
     let patterns = untrack(|| live.group(group))
         .map(|group| group.coverage.patterns)
         .unwrap_or_default();

@@ -5,21 +5,22 @@ use leptos::prelude::*;
 use leptos::task::spawn_local_scoped_with_cancellation;
 
 use super::DRAFT;
-use super::draft::{AcquireDraft, Groups};
-use super::times::UNITS;
-use crate::domain::{Fault, Format, Mine};
-use crate::ui::components::fault_notice::FaultNotice;
+use super::draft::{AcquireDraft, GroupChoices};
+use super::durations::UNITS;
+use crate::domain::{ConsoleLock, Format, OperationError};
+use crate::ui::components::error_notice::ErrorNotice;
+use crate::ui::i18n::error_causes;
+use crate::ui::i18n::operations::{self, acquire as t};
 use crate::ui::kit::{
-    Button, CheckboxField, Choice, DialogHandle, SelectField, TextField, Variant, draft,
+    Button, CheckboxField, DialogHandle, SelectField, SelectOption, TextField, Variant, draft,
 };
 use crate::ui::live::Live;
-use crate::ui::words::act::{self, acquire as words};
-use crate::ui::words::told;
 
-/// The fields of the request that the form shows an error at.
+/// The request fields whose errors are shown beside a form field.
 const FIELDS: [&str; 6] = ["group", "key", "ttl_ms", "label", "format", "wait_ms"];
 
-/// The formats that locks are acquired in; whether the group's nodes can is for the server to say.
+/// The formats in which a lock can be acquired. The server checks whether the group's nodes support
+/// them.
 const FORMATS: [Format; 4] = [
     Format::Plain,
     Format::Redisson,
@@ -28,103 +29,109 @@ const FORMATS: [Format; 4] = [
 ];
 
 #[component]
-pub(super) fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoView {
+pub(super) fn AcquireForm(
+    handle: DialogHandle,
+    on_acquired: Callback<ConsoleLock>,
+) -> impl IntoView {
     let live = Live::expect();
-    // The choice stays as it was when the dialog opened.
-    let groups = Groups::of(live);
-    let kept = draft::kept(DRAFT);
-    let draft = RwSignal::new(kept.unwrap_or_else(|| AcquireDraft::fresh(live, groups.first)));
-    draft::keep_changes(DRAFT.to_owned(), draft);
-    let sending = RwSignal::new(false);
-    let fault = RwSignal::new(None::<Fault>);
-    let why_not = Signal::derive(move || match sending.get() {
-        true => Some(act::asking().to_owned()),
-        false => draft.with(|draft| draft.why_not(live, &groups.why_none)),
+    // Untracked: the choices do not change while the dialog is open.
+    let groups = GroupChoices::of(live);
+    let saved = draft::load(DRAFT);
+    let draft = RwSignal::new(saved.unwrap_or_else(|| AcquireDraft::new(live, groups.initial)));
+    draft::autosave(DRAFT.to_owned(), draft);
+    let is_sending = RwSignal::new(false);
+    let error = RwSignal::new(None::<OperationError>);
+    let disabled_reason = Signal::derive(move || match is_sending.get() {
+        true => Some(operations::querying().to_owned()),
+        false => draft.with(|draft| draft.disabled_reason(live, &groups.unavailable_reason)),
     });
     let form = Owner::current().expect("a component has an owner");
     let submit = move |event: SubmitEvent| {
         event.prevent_default();
-        if why_not.with_untracked(Option::is_some) {
+        if disabled_reason.with_untracked(Option::is_some) {
             return;
         }
-        let Some(acquiring) = draft.with_untracked(AcquireDraft::acquire) else {
+        let Some(request) = draft.with_untracked(AcquireDraft::start_acquire) else {
             return;
         };
-        sending.set(true);
-        fault.set(None);
-        let acquiring = async move {
-            match acquiring.await {
-                Ok(mine) => {
-                    on_acquired.run(mine);
+        is_sending.set(true);
+        error.set(None);
+        let request = async move {
+            match request.await {
+                Ok(lock) => {
+                    on_acquired.run(lock);
                     handle.close();
                 }
                 Err(refused) => {
-                    sending.set(false);
-                    fault.set(Some(refused));
+                    is_sending.set(false);
+                    error.set(Some(refused));
                 }
             }
         };
-        // Who closes the dialog does not wait any longer, and does not get the lock afterwards: an action would go on.
-        form.with(|| spawn_local_scoped_with_cancellation(acquiring));
+        // Closing the dialog cancels the request, so that the lock is not acquired afterwards. A
+        // `ServerAction` would continue.
+        form.with(|| spawn_local_scoped_with_cancellation(request));
     };
-    let error = move |wanted: &'static str| Signal::derive(move || wrong(&fault.read(), wanted));
+    let error_of = move |field_name: &'static str| {
+        Signal::derive(move || field_error(&error.read(), field_name))
+    };
     view! {
         <form class="flex flex-col gap-4 p-5" on:submit=submit novalidate=true>
             <h2 id="acquire-title" class="text-lg font-semibold">
-                {words::title()}
+                {t::title()}
             </h2>
             <SelectField
                 id="acquire-group"
-                label=words::group()
+                label=t::group()
                 value=slice!(draft.group)
                 choices=groups.choices
-                error=error("group")
+                error=error_of("group")
             />
             <TextField
                 id="acquire-key"
-                label=words::lock()
-                hint=words::lock_hint()
+                label=t::lock()
+                hint=t::lock_hint()
                 value=slice!(draft.key)
-                error=error("key")
+                error=error_of("key")
                 mono=true
                 autofocus=true
             />
-            <Duration draft error=error("ttl_ms") />
-            <CheckboxField id="acquire-keep" label=words::keep() hint=words::keep_hint() value=slice!(draft.auto_renew) />
-            <FormatAndWait draft format_error=error("format") wait_error=error("wait_ms") />
+            <DurationFields draft error=error_of("ttl_ms") />
+            <CheckboxField id="acquire-keep" label=t::auto_renew() hint=t::auto_renew_hint() value=slice!(draft.auto_renew) />
+            <FormatAndWaitFields draft format_error=error_of("format") wait_error=error_of("wait_ms") />
             <TextField
                 id="acquire-label"
-                label=words::label()
-                hint=words::label_hint()
+                label=t::label()
+                hint=t::label_hint()
                 value=slice!(draft.label)
-                error=error("label")
+                error=error_of("label")
             />
-            {move || elsewhere(fault.get()).map(|fault| view! { <FaultNotice fault /> })}
+            {move || general_error(error.get()).map(|error| view! { <ErrorNotice error /> })}
             <div class="flex justify-end gap-2">
-                <Button on_press=move |()| handle.close()>{act::cancel()}</Button>
-                <Button variant=Variant::Primary submits=true why_not>
-                    {move || if sending.get() { act::asking_nodes() } else { words::acquire() }}
+                <Button on_press=move |()| handle.close()>{operations::cancel()}</Button>
+                <Button variant=Variant::Primary submits=true disabled_reason>
+                    {move || if is_sending.get() { operations::querying_nodes() } else { t::acquire() }}
                 </Button>
             </div>
         </form>
     }
 }
 
-/// For how long.
+/// The lease duration and its unit.
 #[component]
-fn Duration(draft: RwSignal<AcquireDraft>, error: Signal<Option<String>>) -> impl IntoView {
+fn DurationFields(draft: RwSignal<AcquireDraft>, error: Signal<Option<String>>) -> impl IntoView {
     let units = UNITS.map(|(short, long, _)| choice(short, long()));
     view! {
         <div class="grid grid-cols-2 gap-3">
-            <TextField id="acquire-ttl" label=words::how_long() value=slice!(draft.amount) error decimal=true />
-            <SelectField id="acquire-unit" label=words::unit() value=slice!(draft.unit) choices=units.to_vec() />
+            <TextField id="acquire-ttl" label=t::lease() value=slice!(draft.amount) error decimal=true />
+            <SelectField id="acquire-unit" label=t::unit() value=slice!(draft.unit) choices=units.to_vec() />
         </div>
     }
 }
 
-/// In which library's layout, and how long to wait for it.
+/// The format and the wait time.
 #[component]
-fn FormatAndWait(
+fn FormatAndWaitFields(
     draft: RwSignal<AcquireDraft>,
     format_error: Signal<Option<String>>,
     wait_error: Signal<Option<String>>,
@@ -134,36 +141,36 @@ fn FormatAndWait(
         <div class="grid grid-cols-2 gap-3">
             <SelectField
                 id="acquire-format"
-                label=words::format()
+                label=t::format()
                 value=slice!(draft.format)
                 choices=formats.to_vec()
                 error=format_error
             />
-            <TextField id="acquire-wait" label=words::wait() value=slice!(draft.wait) error=wait_error decimal=true />
+            <TextField id="acquire-wait" label=t::max_wait() value=slice!(draft.wait) error=wait_error decimal=true />
         </div>
     }
 }
 
-fn choice(value: &str, label: &str) -> Choice {
-    Choice {
+fn choice(value: &str, label: &str) -> SelectOption {
+    SelectOption {
         value: value.to_owned(),
         label: label.to_owned(),
-        why_not: None,
+        disabled_reason: None,
     }
 }
 
-/// What is wrong with this field.
-fn wrong(fault: &Option<Fault>, wanted: &str) -> Option<String> {
-    match fault {
-        Some(Fault::Impossible { field, detail, .. }) if field == wanted => {
-            Some(told::said(detail))
+/// The error of a field.
+fn field_error(error: &Option<OperationError>, field_name: &str) -> Option<String> {
+    match error {
+        Some(OperationError::Impossible { field, cause, .. }) if field == field_name => {
+            Some(error_causes::invalid_value(cause))
         }
         Some(_) | None => None,
     }
 }
 
-/// A fault that is not about one of the fields: it stands above the buttons.
-fn elsewhere(fault: Option<Fault>) -> Option<Fault> {
-    let is_of_a_field = |fault: &Fault| matches!(fault, Fault::Impossible { field, .. } if FIELDS.contains(&field.as_str()));
-    fault.filter(|fault| !is_of_a_field(fault))
+/// An error that concerns no single field. It is shown above the buttons.
+fn general_error(error: Option<OperationError>) -> Option<OperationError> {
+    let is_of_a_field = |error: &OperationError| matches!(error, OperationError::Impossible { field, .. } if FIELDS.contains(&field.as_str()));
+    error.filter(|error| !is_of_a_field(error))
 }

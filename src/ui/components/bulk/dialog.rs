@@ -1,107 +1,117 @@
-//! The dialog: what would happen, why, the confirmation, how far it is, and what came of it.
+//! The dialog of a bulk release: dry run, reason, confirmation, progress and result.
 
 use leptos::ev;
 use leptos::prelude::*;
 
-use super::lines::Lines;
+use super::bulk_release::{BulkPhase, BulkReleaseState};
+use super::item_table::ItemTable;
 use super::report::csv;
-use super::run::{Phase, Run};
-use crate::ui::components::fault_notice::FaultNotice;
+use crate::ui::components::error_notice::ErrorNotice;
+use crate::ui::i18n::{bulk as t, punctuation};
 use crate::ui::kit::{Banner, Button, CopyButton, DialogHandle, TextField, Tone, Variant};
 use crate::ui::live::Live;
 use crate::ui::paths;
-use crate::ui::words::bulk as words;
 
-/// What is inside the dialog.
+/// The content of the dialog.
 #[component]
-pub(super) fn BulkForm(
-    /// What is being done.
-    run: Run,
-    /// Closes the dialog.
+pub(super) fn BulkDialogContent(
+    /// The bulk release.
+    bulk_release: BulkReleaseState,
+    /// The dialog's handle.
     handle: DialogHandle,
 ) -> impl IntoView {
     let live = Live::expect();
-    let sums = Memo::new(move |_| run.sums(live));
-    let told = move || {
-        let sums = sums.get();
-        match run.phase.get() {
-            Phase::Idle | Phase::Rehearsing => words::rehearsing().to_owned(),
-            Phase::Ready => words::rehearsed(sums.would, sums.left_alone),
-            Phase::Running => {
-                words::progress(sums.released + sums.partly + sums.left_alone, sums.all)
-            }
-            Phase::Over => {
-                let told = words::over(sums.released, sums.partly, sums.left_alone, sums.not_tried);
-                let stopped = if run.stops.get() {
-                    words::stopped()
+    let totals = Memo::new(move |_| bulk_release.totals(live));
+    let status = move || {
+        let totals = totals.get();
+        match bulk_release.phase.get() {
+            BulkPhase::Idle | BulkPhase::DryRun => t::dry_run_in_progress().to_owned(),
+            BulkPhase::Confirming => t::dry_run_result(totals.releasable, totals.not_released),
+            BulkPhase::Releasing => t::progress(
+                totals.released + totals.partly_released + totals.not_released,
+                totals.all,
+            ),
+            BulkPhase::Finished => {
+                let summary = t::result(
+                    totals.released,
+                    totals.partly_released,
+                    totals.not_released,
+                    totals.not_attempted,
+                );
+                if bulk_release.is_stop_requested.get() {
+                    [t::stopped(), &summary].join(punctuation::sentence_separator())
                 } else {
-                    ""
-                };
-                format!("{stopped} {told}").trim_start().to_owned()
+                    summary
+                }
             }
         }
     };
-    // The form stays as it is while the nodes are asked again: what was typed is not lost.
-    let part_now = Memo::new(move |_| match run.phase.get() {
-        Phase::Idle | Phase::Rehearsing | Phase::Ready => Phase::Ready,
-        other @ (Phase::Running | Phase::Over) => other,
+    // The form stays mounted during another dry run, so that typed text is not lost.
+    let step = Memo::new(move |_| match bulk_release.phase.get() {
+        BulkPhase::Idle | BulkPhase::DryRun | BulkPhase::Confirming => BulkPhase::Confirming,
+        other @ (BulkPhase::Releasing | BulkPhase::Finished) => other,
     });
-    let part = move || match part_now.get() {
-        Phase::Idle | Phase::Rehearsing | Phase::Ready => {
-            view! { <Deciding run handle /> }.into_any()
+    let content = move || match step.get() {
+        BulkPhase::Idle | BulkPhase::DryRun | BulkPhase::Confirming => {
+            view! { <ConfirmStep bulk_release handle /> }.into_any()
         }
-        Phase::Running => view! { <Running run /> }.into_any(),
-        Phase::Over => view! { <Over run handle /> }.into_any(),
+        BulkPhase::Releasing => view! { <ProgressStep bulk_release /> }.into_any(),
+        BulkPhase::Finished => view! { <ResultStep bulk_release handle /> }.into_any(),
     };
-    let count = Memo::new(move |_| run.lines.with(Vec::len));
+    let count = Memo::new(move |_| bulk_release.items.with(Vec::len));
     view! {
         <div class="flex flex-col gap-4 p-5">
             <h2 id="bulk-title" class="text-lg font-semibold">
-                {move || match part_now.get() {
-                    Phase::Running => words::title_running(count.get()),
-                    Phase::Over => words::title_over(sums.get().released, count.get()),
-                    Phase::Idle | Phase::Rehearsing | Phase::Ready => words::title(count.get()),
+                {move || match step.get() {
+                    BulkPhase::Releasing => t::title_running(count.get()),
+                    BulkPhase::Finished => t::title_done(totals.get().released, count.get()),
+                    BulkPhase::Idle | BulkPhase::DryRun | BulkPhase::Confirming => t::title(count.get()),
                 }}
             </h2>
             <p role="status" class="font-medium">
-                {told}
+                {status}
             </p>
-            {move || view! { <Lines run /> }}
-            {move || run.fault.get().map(|fault| view! { <FaultNotice fault /> })}
-            {part}
+            {move || view! { <ItemTable bulk_release /> }}
+            {move || bulk_release.error.get().map(|error| view! { <ErrorNotice error /> })}
+            {content}
         </div>
     }
 }
 
 #[component]
-fn Deciding(run: Run, handle: DialogHandle) -> impl IntoView {
+fn ConfirmStep(bulk_release: BulkReleaseState, handle: DialogHandle) -> impl IntoView {
     let live = Live::expect();
     let typed = RwSignal::new(String::new());
-    let sums = Memo::new(move |_| run.sums(live));
-    let is_grave = Memo::new(move |_| {
-        run.lines
-            .with(|lines| lines.iter().any(|line| line.is_grave))
+    let totals = Memo::new(move |_| bulk_release.totals(live));
+    let needs_confirmation = Memo::new(move |_| {
+        bulk_release
+            .items
+            .with(|items| items.iter().any(|item| item.needs_confirmation))
     });
-    let phrase = Memo::new(move |_| is_grave.get().then(|| words::phrase(sums.get().would)));
-    let why_not = Signal::derive(move || {
-        if run.phase.get() != Phase::Ready {
-            Some(words::still_asking().to_owned())
-        } else if sums.get().would == 0 {
-            Some(words::none_left().to_owned())
-        } else if run.reason.with(|reason| reason.trim().is_empty()) {
-            Some(words::reason_first().to_owned())
+    let phrase = Memo::new(move |_| {
+        needs_confirmation
+            .get()
+            .then(|| t::confirmation_phrase(totals.get().releasable))
+    });
+    let disabled_reason = Signal::derive(move || {
+        if bulk_release.phase.get() != BulkPhase::Confirming {
+            Some(t::querying().to_owned())
+        } else if totals.get().releasable == 0 {
+            Some(t::none_would_release().to_owned())
+        } else if bulk_release.reason.with(|reason| reason.trim().is_empty()) {
+            Some(t::reason_required().to_owned())
         } else {
             let phrase = phrase.get()?;
-            (typed.with(|typed| typed.trim() != phrase)).then(|| words::confirm(&phrase))
+            (typed.with(|typed| typed.trim() != phrase)).then(|| t::confirm(&phrase))
         }
     });
-    let asking = Signal::derive(move || {
-        (run.phase.get() == Phase::Rehearsing).then(|| words::still_asking().to_owned())
+    let retry_disabled_reason = Signal::derive(move || {
+        (bulk_release.phase.get() == BulkPhase::DryRun).then(|| t::querying().to_owned())
     });
     let submit = move |event: ev::SubmitEvent| {
         event.prevent_default();
-        if why_not.with_untracked(Option::is_none) {
-            run.release(live);
+        if disabled_reason.with_untracked(Option::is_none) {
+            bulk_release.release(live);
         }
     };
     let confirm = move || {
@@ -109,8 +119,8 @@ fn Deciding(run: Run, handle: DialogHandle) -> impl IntoView {
             view! {
                 <TextField
                     id="bulk-confirm"
-                    label=words::confirm(&phrase)
-                    hint=words::confirm_hint()
+                    label=t::confirm(&phrase)
+                    hint=t::confirm_hint()
                     value=typed
                     mono=true
                     required=true
@@ -119,37 +129,38 @@ fn Deciding(run: Run, handle: DialogHandle) -> impl IntoView {
         })
     };
     Effect::new(move |before: Option<String>| {
-        let reason = run.reason.get();
+        let reason = bulk_release.reason.get();
         if before.is_some_and(|before| before != reason) {
-            run.keep();
+            bulk_release.save_draft();
         }
         reason
     });
     view! {
-        // Its rows are rows of the dialog, so that the last one stays in sight wherever the dialog is scrolled to.
+        // `contents`: the dialog lays out the form's children, so that its last row, the buttons,
+        // stays visible wherever the dialog is scrolled.
         <form class="contents" on:submit=submit novalidate=true>
             <Banner tone=Tone::Warn announced=false>
-                {words::no_undo()}
+                {t::cannot_be_undone()}
             </Banner>
             <TextField
                 id="bulk-reason"
-                label=words::reason()
-                hint=words::reason_hint()
-                value=run.reason
+                label=t::reason()
+                hint=t::reason_hint()
+                value=bulk_release.reason
                 required=true
             />
             {confirm}
             <div class="flex flex-wrap justify-end gap-2">
-                <Button why_not=asking on_press=move |()| run.rehearse()>
-                    {words::rehearse_again()}
+                <Button disabled_reason=retry_disabled_reason on_press=move |()| bulk_release.dry_run()>
+                    {t::dry_run_again()}
                 </Button>
                 <Button autofocus=true on_press=move |()| handle.close()>
-                    {words::cancel()}
+                    {t::cancel()}
                 </Button>
-                <Button variant=Variant::Danger submits=true why_not>
+                <Button variant=Variant::Danger submits=true disabled_reason>
                     {move || {
-                        let sums = sums.get();
-                        words::release_some(sums.would, sums.all)
+                        let totals = totals.get();
+                        t::release_some(totals.releasable, totals.all)
                     }}
                 </Button>
             </div>
@@ -158,55 +169,60 @@ fn Deciding(run: Run, handle: DialogHandle) -> impl IntoView {
 }
 
 #[component]
-fn Running(run: Run) -> impl IntoView {
+fn ProgressStep(bulk_release: BulkReleaseState) -> impl IntoView {
     let live = Live::expect();
-    let sums = Memo::new(move |_| run.sums(live));
+    let totals = Memo::new(move |_| bulk_release.totals(live));
     let done = move || {
-        let sums = sums.get();
-        sums.released + sums.partly + sums.left_alone
+        let totals = totals.get();
+        totals.released + totals.partly_released + totals.not_released
     };
-    let why_not = Signal::derive(move || run.stops.get().then(|| words::stopping().to_owned()));
+    let disabled_reason = Signal::derive(move || {
+        bulk_release
+            .is_stop_requested
+            .get()
+            .then(|| t::stopping().to_owned())
+    });
     view! {
         <progress
             class="h-2 w-full accent-accent"
-            aria-label=words::outcome()
-            max=move || sums.get().all.to_string()
+            aria-label=t::outcome()
+            max=move || totals.get().all.to_string()
             value=move || done().to_string()
         ></progress>
         <div class="flex justify-end">
-            <Button autofocus=true why_not on_press=move |()| run.stops.set(true)>
-                {move || if run.stops.get() { words::stopping() } else { words::stop() }}
+            <Button autofocus=true disabled_reason on_press=move |()| bulk_release.is_stop_requested.set(true)>
+                {move || if bulk_release.is_stop_requested.get() { t::stopping() } else { t::stop() }}
             </Button>
         </div>
     }
 }
 
 #[component]
-fn Over(run: Run, handle: DialogHandle) -> impl IntoView {
-    let report = Signal::derive(move || run.lines.with(|lines| csv(lines)));
+fn ResultStep(bulk_release: BulkReleaseState, handle: DialogHandle) -> impl IntoView {
+    let report = Signal::derive(move || bulk_release.items.with(|items| csv(items)));
     let file = move || {
         let text = report.with(|report| paths::segment(report));
         format!("data:text/csv;charset=utf-8,{text}")
     };
     let live = Live::expect();
-    let rest = Memo::new(move |_| run.sums(live).not_tried);
+    let not_attempted = Memo::new(move |_| bulk_release.totals(live).not_attempted);
     view! {
         <div class="flex flex-wrap items-center justify-end gap-2">
-            <CopyButton text=report label=words::copy_report() />
+            <CopyButton text=report label=t::copy_report() />
             <a
                 href=file
                 download="released-locks.csv"
                 rel="external"
                 class="inline-flex h-8 items-center rounded-md border border-line-strong px-3 font-medium hover:bg-sunken"
             >
-                {words::download()}
+                {t::download()}
             </a>
             {move || {
-                (rest.get() > 0)
-                    .then(|| view! { <Button on_press=move |()| run.rehearse()>{words::rehearse_again()}</Button> })
+                (not_attempted.get() > 0)
+                    .then(|| view! { <Button on_press=move |()| bulk_release.dry_run()>{t::dry_run_again()}</Button> })
             }}
             <Button autofocus=true on_press=move |()| handle.close()>
-                {words::close()}
+                {t::close()}
             </Button>
         </div>
     }

@@ -1,117 +1,128 @@
-//! Releasing many locks by force: the bar that says how many are selected, and the dialog that asks first what would happen.
+//! Bulk force release: the bar with the number of selected locks, and the dialog, which starts with
+//! a dry run.
 
+mod bulk_release;
 mod dialog;
-mod lines;
+mod item_table;
 mod report;
-mod run;
-mod select_all;
+mod select_all_request;
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 
-use self::dialog::BulkForm;
-use self::run::{Phase, Run};
-use self::select_all::{Count, SelectAllButton, SelectionOfAll};
-use super::fault_notice::FaultNotice;
+use self::bulk_release::{BulkPhase, BulkReleaseState};
+use self::dialog::BulkDialogContent;
+use self::select_all_request::{SelectAllButton, SelectAllRequest, SelectionCount};
+use super::error_notice::ErrorNotice;
 use super::selection::Selection;
-use crate::domain::bulk::MOST_AT_ONCE;
+use crate::domain::bulk_release::MAX_BULK_RELEASE;
+use crate::ui::i18n::bulk as t;
 use crate::ui::kit::{Button, Dialog, DialogHandle, Variant, draft};
 use crate::ui::lazy::{lazy, lazy_view};
 use crate::ui::live::Live;
+use crate::ui::locks_query::LocksQuery;
 use crate::ui::paths;
-use crate::ui::query::Query;
-use crate::ui::words::bulk as words;
 
-/// Says how many locks are selected, and what can be done with them; fetched when the first one is.
+/// The number of selected locks with the bulk actions. Its code is loaded with the first selection.
 #[component]
 pub fn BulkBar(
-    /// The list that they are picked from.
-    query: Memo<Query>,
+    /// The query of the list.
+    query: Memo<LocksQuery>,
 ) -> impl IntoView {
     let Some(selection) = use_context::<Selection>() else {
         return ().into_any();
     };
-    let is_wanted = RwSignal::new(false);
+    let is_requested = RwSignal::new(false);
     let hash = use_location().hash;
-    let all_asked = Memo::new(move |_| hash.with(|hash| hash == paths::SELECT_ALL));
+    let is_select_all_requested = Memo::new(move |_| hash.with(|hash| hash == paths::SELECT_ALL));
     Effect::new(move || {
-        // Somebody may have been signed out in the middle of it. Once only: setting it again would draw the bar anew.
-        let is_needed = selection.count() > 0 || all_asked.get() || draft::is_kept(run::DRAFT);
-        if is_needed && !is_wanted.get_untracked() {
-            is_wanted.set(true);
+        // A saved draft means that the session expired during a bulk release. Setting the signal
+        // again would render the bar again.
+        let is_needed = selection.count() > 0
+            || is_select_all_requested.get()
+            || draft::exists(bulk_release::DRAFT_KEY);
+        if is_needed && !is_requested.get_untracked() {
+            is_requested.set(true);
         }
     });
-    let shown = move || {
-        is_wanted
+    let bar_view = move || {
+        is_requested
             .get()
-            .then(|| lazy_view(move || bar(selection, query, all_asked)))
+            .then(|| lazy_view(move || selection_bar(selection, query, is_select_all_requested)))
     };
-    view! { <div class="sticky bottom-[calc(var(--nav-edge,0px)+0.75rem)] z-20 empty:hidden">{move || shown()}</div> }.into_any()
+    view! { <div class="sticky bottom-[calc(var(--nav-edge,0px)+0.75rem)] z-20 empty:hidden">{move || bar_view()}</div> }.into_any()
 }
 
-lazy! { dialogs: fn bar(selection: Selection, query: Memo<Query>, all_asked: Memo<bool>) -> view! { <Bar selection query all_asked /> } }
+lazy! { dialogs: fn selection_bar(selection: Selection, query: Memo<LocksQuery>, is_select_all_requested: Memo<bool>) -> view! { <SelectionBar selection query is_select_all_requested /> } }
 
 #[component]
-fn Bar(selection: Selection, query: Memo<Query>, all_asked: Memo<bool>) -> impl IntoView {
+fn SelectionBar(
+    selection: Selection,
+    query: Memo<LocksQuery>,
+    is_select_all_requested: Memo<bool>,
+) -> impl IntoView {
     let live = Live::expect();
     let open = RwSignal::new(false);
-    // It outlives the dialog: what was done is told also to whoever closed it in the middle.
-    let run = Run::new(open);
-    let begin = move || {
-        run.begin(live, selection.picked());
+    // Outlives the dialog, so that the report is available after it was closed.
+    let bulk_release = BulkReleaseState::new(open);
+    let start = move || {
+        bulk_release.start(live, selection.selected());
         open.set(true);
     };
-    // Somebody was signed out in the middle of it, or loaded the page again.
+    // Continues a release that was interrupted by a sign-out or a reload.
     Effect::new(move || {
-        if let Some((picked, reason)) = run::kept() {
-            selection.add(picked);
-            run.reason.set(reason);
-            begin();
+        if let Some((targets, reason)) = bulk_release::saved_draft() {
+            selection.add(targets);
+            bulk_release.reason.set(reason);
+            start();
         }
     });
     Effect::new(move |was_open: Option<bool>| {
         let is_open = open.get();
         if was_open == Some(true) && !is_open {
-            draft::forget(run::DRAFT);
-            if run.phase.get_untracked() == Phase::Over {
+            draft::discard(bulk_release::DRAFT_KEY);
+            if bulk_release.phase.get_untracked() == BulkPhase::Finished {
                 selection.clear();
             }
         }
         is_open
     });
-    let all = SelectionOfAll::new(selection, query);
-    all.begin_when(all_asked);
-    let why_not = Signal::derive(move || {
-        (selection.count() > MOST_AT_ONCE).then(|| words::too_many(MOST_AT_ONCE))
+    let select_all = SelectAllRequest::new(selection, query);
+    select_all.start_when(is_select_all_requested);
+    let disabled_reason = Signal::derive(move || {
+        (selection.count() > MAX_BULK_RELEASE).then(|| t::too_many(MAX_BULK_RELEASE))
     });
-    let has_report = Memo::new(move |_| run.phase.get() == Phase::Over && !open.get());
-    let is_shown = Memo::new(move |_| selection.count() > 0 || has_report.get() || all.has_news());
+    let has_report =
+        Memo::new(move |_| bulk_release.phase.get() == BulkPhase::Finished && !open.get());
+    let is_shown =
+        Memo::new(move |_| selection.count() > 0 || has_report.get() || select_all.has_result());
     let clear = move |()| {
         selection.clear();
-        run.forget();
-        all.forget();
+        bulk_release.reset();
+        select_all.reset();
     };
-    let content =
-        Callback::new(move |handle: DialogHandle| view! { <BulkForm run handle /> }.into_any());
-    let shown = move || {
+    let content = Callback::new(move |handle: DialogHandle| {
+        view! { <BulkDialogContent bulk_release handle /> }.into_any()
+    });
+    let bar_view = move || {
         is_shown.get().then(|| view! {
             <section
                 class="flex flex-wrap items-center gap-3 rounded-xl border border-line-strong bg-surface px-4 py-2.5 shadow-high"
-                aria-label=words::selected()
+                aria-label=t::selected()
             >
-                <Count selection query has_none=all.has_none />
-                <SelectAllButton selection all />
-                {move || has_report.get().then(|| view! { <Button on_press=move |()| open.set(true)>{words::report()}</Button> })}
-                <Button on_press=clear>{words::clear()}</Button>
+                <SelectionCount selection query found_none=select_all.found_none />
+                <SelectAllButton selection request=select_all />
+                {move || has_report.get().then(|| view! { <Button on_press=move |()| open.set(true)>{t::last_report()}</Button> })}
+                <Button on_press=clear>{t::clear()}</Button>
                 {move || (selection.count() > 0).then(|| view! {
-                    <Button variant=Variant::Danger why_not on_press=move |()| begin()>{words::release()}</Button>
+                    <Button variant=Variant::Danger disabled_reason on_press=move |()| start()>{t::release()}</Button>
                 })}
-                {move || all.fault.get().map(|fault| view! { <div class="basis-full"><FaultNotice fault /></div> })}
+                {move || select_all.error.get().map(|error| view! { <div class="basis-full"><ErrorNotice error /></div> })}
             </section>
         })
     };
     view! {
-        {move || shown()}
+        {move || bar_view()}
         <Dialog open labelled_by="bulk-title" children=content />
     }
 }

@@ -1,249 +1,267 @@
-//! What became of each lock in words, and all of it as a file.
+//! The outcome of each lock as text, and the report as a CSV file.
 
-use super::run::{Fate, Line};
-use crate::domain::{ActOutcome, Fault, Lock, NodeAct, quorum, sheet};
+use super::bulk_release::{BulkItem, ItemState};
+use crate::domain::{Lock, NodeOutcome, NodeResult, OperationError, quorum, to_csv};
 use crate::ui::format;
+use crate::ui::i18n::bulk as t;
+use crate::ui::i18n::errors::sentence;
+use crate::ui::i18n::lock::name as owner_name;
+use crate::ui::i18n::punctuation;
 use crate::ui::kit::Tone;
-use crate::ui::words::bulk as words;
-use crate::ui::words::faults::sentence;
-use crate::ui::words::lock::name as owner_name;
-use crate::ui::words::punctuation;
 
-/// What becomes of a lock, given how it stands on the board by now.
-pub(super) fn told(line: &Line, lock: Option<&Lock>) -> (String, Tone) {
-    let shows = |lock: &&Lock| line.is_shown_by(lock);
-    match &line.fate {
-        Fate::Waiting => (words::waiting().to_owned(), Tone::Plain),
-        Fate::Would(_) if line.has_changed_hands(lock) => {
-            (words::owner_changed_since().to_owned(), Tone::Warn)
+/// Describes the state of an item. `lock` is its current entry in the lock index.
+pub(super) fn outcome_text(item: &BulkItem, lock: Option<&Lock>) -> (String, Tone) {
+    let shows = |lock: &&Lock| item.is_owner_of(lock);
+    match &item.state {
+        ItemState::Pending => (t::pending().to_owned(), Tone::Plain),
+        ItemState::WouldRelease(_) if item.has_other_owner(lock) => {
+            (t::owner_changed().to_owned(), Tone::Warn)
         }
-        Fate::Would(acts) => match line.harm {
-            Some(harm) => (words::harm(harm), Tone::Alarm),
-            None if away(acts) >= quorum::majority(acts.len()) => {
-                (words::would_partly(on(acts), acts.len()), Tone::Warn)
-            }
-            None => (words::would(on(acts), acts.len()), Tone::Plain),
+        ItemState::WouldRelease(results) => match item.harm {
+            Some(harm) => (t::side_effect(harm), Tone::Alarm),
+            None if count_failed(results) >= quorum::majority(results.len()) => (
+                t::would_partially_release(count_done(results), results.len()),
+                Tone::Warn,
+            ),
+            None => (t::would(count_done(results), results.len()), Tone::Plain),
         },
-        Fate::Doing => (words::doing().to_owned(), Tone::Plain),
-        Fate::Released(released) => {
+        ItemState::Releasing => (t::releasing().to_owned(), Tone::Plain),
+        ItemState::Released(released) => {
             let at = released.at;
             match lock
                 .filter(|lock| lock.observed_at > at)
                 .filter(shows)
-                .map(Lock::nodes_held)
+                .map(Lock::node_count)
             {
-                Some(nodes) => (words::still_held(nodes), Tone::Warn),
+                Some(nodes) => (t::still_held(nodes), Tone::Warn),
                 None => {
-                    let (on, of) = (on(&released.nodes), released.nodes.len());
-                    (words::released(on, of), Tone::Good)
+                    let (done, of) = (count_done(&released.nodes), released.nodes.len());
+                    (t::released(done, of), Tone::Good)
                 }
             }
         }
-        Fate::LeftAlone(fault @ (Fault::Unanswered { .. } | Fault::Internal { .. })) => {
-            (words::unanswered(&sentence(fault)), Tone::Alarm)
-        }
-        Fate::LeftAlone(Fault::PartlyReleased { nodes, .. }) => {
-            (words::partly(on(nodes), nodes.len()), Tone::Warn)
-        }
-        Fate::LeftAlone(fault) => {
-            let owner = match fault {
-                Fault::OwnerChanged {
+        ItemState::NotReleased(
+            error @ (OperationError::NoResponse { .. } | OperationError::Internal { .. }),
+        ) => (t::unknown_outcome(&sentence(error)), Tone::Alarm),
+        ItemState::NotReleased(OperationError::PartlyReleased { nodes, .. }) => (
+            t::partially_released(count_done(nodes), nodes.len()),
+            Tone::Warn,
+        ),
+        ItemState::NotReleased(error) => {
+            let owner = match error {
+                OperationError::OwnerChanged {
                     owner: Some(owner), ..
-                } => punctuation::aside(&owner_name(owner)),
+                } => punctuation::in_parentheses(&owner_name(owner)),
                 _ => String::new(),
             };
-            let why = format!("{}{owner}", sentence(fault));
-            (words::left_alone(&why), Tone::Warn)
+            let why = format!("{}{owner}", sentence(error));
+            (t::skipped(&why), Tone::Warn)
         }
-        Fate::NotTried => (words::not_tried().to_owned(), Tone::Unsure),
+        ItemState::NotAttempted => (t::untried().to_owned(), Tone::Unsure),
     }
 }
 
-/// On how many nodes the owner may hold it still, for want of an answer.
-fn away(acts: &[NodeAct]) -> usize {
-    let is_away = |act: &&NodeAct| matches!(act.outcome, ActOutcome::Failed { .. });
-    acts.iter().filter(is_away).count()
+/// Counts the nodes that did not reply, on which the owner may still hold the lock.
+fn count_failed(results: &[NodeResult]) -> usize {
+    let is_failed = |result: &&NodeResult| matches!(result.outcome, NodeOutcome::Failed { .. });
+    results.iter().filter(is_failed).count()
 }
 
-fn on(acts: &[NodeAct]) -> usize {
-    let is_done = |act: &&NodeAct| match act.outcome {
-        ActOutcome::Released | ActOutcome::Releasable | ActOutcome::Holds { .. } => true,
-        ActOutcome::Acquired
-        | ActOutcome::Extended
-        | ActOutcome::NotHeld
-        | ActOutcome::OtherOwner { .. }
-        | ActOutcome::AnotherHold
-        | ActOutcome::Pending
-        | ActOutcome::Failed { .. } => false,
+fn count_done(results: &[NodeResult]) -> usize {
+    let is_done = |result: &&NodeResult| match result.outcome {
+        NodeOutcome::Released | NodeOutcome::Releasable | NodeOutcome::Holds { .. } => true,
+        NodeOutcome::Acquired
+        | NodeOutcome::Extended
+        | NodeOutcome::NotHeld
+        | NodeOutcome::OtherOwner { .. }
+        | NodeOutcome::OtherHold
+        | NodeOutcome::Pending
+        | NodeOutcome::Failed { .. } => false,
     };
-    acts.iter().filter(is_done).count()
+    results.iter().filter(is_done).count()
 }
 
-/// All of it, a line each, for a spreadsheet.
-pub(super) fn csv(lines: &[Line]) -> String {
+/// Formats the report as CSV, one lock per line.
+pub(super) fn csv(items: &[BulkItem]) -> String {
     let head = ["group", "lock", "fingerprint", "owner", "outcome"].map(str::to_owned);
-    // Names of locks are anybody's.
-    let cells = lines.iter().map(|line| {
+    // Anyone who can write to a node chooses lock names, so control characters are escaped.
+    let cells = items.iter().map(|item| {
         [
-            line.picked.id.group.as_str(),
-            &line.picked.id.key.text(),
-            line.picked.fingerprint.as_str(),
-            &line.owner,
-            &told(line, None).0,
+            item.target.id.group.as_str(),
+            &item.target.id.key.text(),
+            item.target.fingerprint.as_str(),
+            &item.owner,
+            &outcome_text(item, None).0,
         ]
-        .map(format::visible)
+        .map(format::escape_invisible)
     });
-    sheet([head].into_iter().chain(cells))
+    to_csv([head].into_iter().chain(cells))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::run::Sums;
+    use super::super::bulk_release::BulkTotals;
     use super::*;
+    use crate::domain::reason::Reason;
     use crate::domain::testing::{NOW, lock, owner};
-    use crate::domain::{Picked, Released, SeenHold};
+    use crate::domain::{ObservedHold, ReleaseResult, ReleaseTarget};
 
-    fn line(fate: Fate) -> Line {
-        Line {
-            picked: Picked {
+    fn item(state: ItemState) -> BulkItem {
+        BulkItem {
+            target: ReleaseTarget {
                 label: None,
                 format: crate::domain::Format::Plain,
                 id: lock(&[1], NOW, NOW).id,
                 fingerprint: owner(1).fingerprint,
-                seen: SeenHold::default(),
+                observed_hold: ObservedHold::default(),
             },
             owner: "api-1".into(),
             harm: None,
-            is_grave: false,
-            fate,
+            needs_confirmation: false,
+            state,
         }
     }
 
-    fn on_node(outcome: ActOutcome) -> NodeAct {
-        NodeAct {
+    fn on_node(outcome: NodeOutcome) -> NodeResult {
+        NodeResult {
             node: "a".into(),
             outcome,
         }
     }
 
-    fn away() -> ActOutcome {
-        ActOutcome::Failed {
-            reason: "no answer".into(),
+    fn failed() -> NodeOutcome {
+        NodeOutcome::Failed {
+            reason: Reason::NoReply { timeout_ms: 500 },
         }
     }
 
-    fn partly() -> Fault {
-        Fault::PartlyReleased {
+    fn partly_released() -> OperationError {
+        OperationError::PartlyReleased {
             released: 1,
+            nodes_total: 3,
             remaining: 2,
             quorum: 2,
             nodes: vec![
-                on_node(ActOutcome::Released),
-                on_node(away()),
-                on_node(away()),
+                on_node(NodeOutcome::Released),
+                on_node(failed()),
+                on_node(failed()),
             ],
         }
     }
 
     #[test]
-    fn the_sums_count_what_the_rows_say() {
-        let would = || line(Fate::Would(vec![on_node(ActOutcome::Releasable)]));
-        let lines = [
-            would(),
-            would(),
-            line(Fate::LeftAlone(partly())),
-            line(Fate::LeftAlone(Fault::NotHeld { nodes: Vec::new() })),
-            line(Fate::NotTried),
+    fn the_totals_match_the_rows() {
+        let releasable = || {
+            item(ItemState::WouldRelease(vec![on_node(
+                NodeOutcome::Releasable,
+            )]))
+        };
+        let items = [
+            releasable(),
+            releasable(),
+            item(ItemState::NotReleased(partly_released())),
+            item(ItemState::NotReleased(OperationError::NotHeld {
+                nodes: Vec::new(),
+            })),
+            item(ItemState::NotAttempted),
         ];
-        let sums = |board: Option<&Lock>| Sums::of(&lines, |_| board);
-        let counts = |sums: Sums| {
+        let totals = |current: Option<&Lock>| BulkTotals::of(&items, |_| current);
+        let counts = |totals: BulkTotals| {
             (
-                sums.all,
-                sums.would,
-                sums.partly,
-                sums.left_alone,
-                sums.not_tried,
+                totals.all,
+                totals.releasable,
+                totals.partly_released,
+                totals.not_released,
+                totals.not_attempted,
             )
         };
-        assert_eq!(counts(sums(None)), (5, 2, 1, 1, 1));
-        assert_eq!(counts(sums(Some(&lock(&[1], NOW, NOW)))), (5, 2, 1, 1, 1));
-        // Both rows say that the owner changed.
-        assert_eq!(counts(sums(Some(&lock(&[5], NOW, NOW)))), (5, 0, 1, 3, 1));
+        assert_eq!(counts(totals(None)), (5, 2, 1, 1, 1));
+        assert_eq!(counts(totals(Some(&lock(&[1], NOW, NOW)))), (5, 2, 1, 1, 1));
+        // Both rows report that the owner changed.
+        assert_eq!(counts(totals(Some(&lock(&[5], NOW, NOW)))), (5, 0, 1, 3, 1));
     }
 
     #[test]
-    fn each_end_is_told_as_it_was() {
-        let released = || Released {
+    fn each_outcome_has_its_own_text() {
+        let released = || ReleaseResult {
             nodes: vec![
-                on_node(ActOutcome::Released),
-                on_node(ActOutcome::NotHeld),
-                on_node(ActOutcome::Released),
+                on_node(NodeOutcome::Released),
+                on_node(NodeOutcome::NotHeld),
+                on_node(NodeOutcome::Released),
             ],
             at: NOW,
-            holds: None,
-            seen_after: None,
+            hold_count: None,
+            observed_after: None,
         };
-        let changed = Fault::OwnerChanged {
+        let changed = OperationError::OwnerChanged {
             owner: Some(owner(5)),
             nodes: Vec::new(),
         };
-        for (fate, words) in [
+        for (state, words) in [
             (
-                Fate::Would(vec![on_node(ActOutcome::Releasable)]),
+                ItemState::WouldRelease(vec![on_node(NodeOutcome::Releasable)]),
                 "would be released",
             ),
             (
-                Fate::Released(Box::new(released())),
+                ItemState::Released(Box::new(released())),
                 "released on 2 of 3 nodes",
             ),
             (
-                Fate::LeftAlone(changed),
-                "left alone: The owner is not the one you saw; nothing was touched. (api-5)",
+                ItemState::NotReleased(changed),
+                "skipped: The lock now has another owner; nothing was changed. (api-5)",
             ),
-            (Fate::NotTried, "not tried"),
+            (ItemState::NotAttempted, "not tried"),
             (
-                Fate::Would(vec![
-                    on_node(ActOutcome::Releasable),
-                    on_node(away()),
-                    on_node(away()),
+                ItemState::WouldRelease(vec![
+                    on_node(NodeOutcome::Releasable),
+                    on_node(failed()),
+                    on_node(failed()),
                 ]),
-                "would be released on 1 of 3 nodes only; its owner may keep a quorum until the others are back",
+                "would be released on 1 of 3 nodes only; the owner may keep a quorum until the other nodes are back",
             ),
             (
-                Fate::LeftAlone(partly()),
-                "partly released: on 1 of 3 nodes; its owner may keep a quorum until the others are back",
+                ItemState::NotReleased(partly_released()),
+                "partially released: on 1 of 3 nodes; the owner may keep a quorum until the other nodes are back",
             ),
         ] {
-            assert_eq!(told(&line(fate), None).0, words);
+            assert_eq!(outcome_text(&item(state), None).0, words);
         }
     }
 
     #[test]
-    fn a_new_owner_and_an_old_one_that_is_back_are_seen_under_the_open_dialog() {
-        let would = line(Fate::Would(vec![on_node(ActOutcome::Releasable)]));
+    fn a_new_owner_and_a_returned_owner_are_shown_while_the_dialog_is_open() {
+        let releasable = item(ItemState::WouldRelease(vec![on_node(
+            NodeOutcome::Releasable,
+        )]));
         let taken = lock(&[5], NOW, NOW);
         assert!(
-            told(&would, Some(&taken))
+            outcome_text(&releasable, Some(&taken))
                 .0
-                .starts_with("the owner changed")
+                .starts_with("owner changed")
         );
-        assert_eq!(told(&would, Some(&lock(&[1], NOW, NOW))).1, Tone::Plain);
+        assert_eq!(
+            outcome_text(&releasable, Some(&lock(&[1], NOW, NOW))).1,
+            Tone::Plain
+        );
 
-        let released = line(Fate::Released(Box::new(Released {
-            nodes: vec![on_node(ActOutcome::Released)],
+        let released = item(ItemState::Released(Box::new(ReleaseResult {
+            nodes: vec![on_node(NodeOutcome::Released)],
             at: NOW,
-            holds: None,
-            seen_after: None,
+            hold_count: None,
+            observed_after: None,
         })));
         let back = lock(&[1], NOW.plus_millis(5), NOW.plus_millis(5));
-        assert_eq!(told(&released, Some(&back)).1, Tone::Warn);
-        assert_eq!(told(&released, Some(&lock(&[1], NOW, NOW))).1, Tone::Good);
+        assert_eq!(outcome_text(&released, Some(&back)).1, Tone::Warn);
+        assert_eq!(
+            outcome_text(&released, Some(&lock(&[1], NOW, NOW))).1,
+            Tone::Good
+        );
     }
 
     #[test]
-    fn no_name_of_a_lock_is_a_formula_or_ends_its_cell() {
-        let mut named = line(Fate::NotTried);
-        named.picked.id.key = "=1+1\",\"\r\n".into();
+    fn a_lock_name_is_never_a_formula_and_never_ends_its_cell() {
+        let mut named = item(ItemState::NotAttempted);
+        named.target.id.key = "=1+1\",\"\r\n".into();
         let text = csv(&[named]);
         let cells: Vec<&str> = text.lines().nth(1).unwrap().splitn(3, ',').collect();
         assert_eq!(cells[1], "\"'=1+1\"\"");

@@ -1,63 +1,63 @@
-//! The cell with a lock's name.
+//! The cell with the lock's name.
 
 use leptos::either::Either;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 
-use super::Seen;
+use super::RowState;
 use crate::domain::{LockId, LockKey};
-use crate::ui::components::lock_name::{Beginnings, LockName};
-use crate::ui::kit::copy::to_clipboard;
-use crate::ui::kit::{Icon, Sign};
+use crate::ui::components::lock_name::{CommonPrefixes, LockName};
+use crate::ui::i18n::locks as t;
+use crate::ui::kit::copy::copy_to_clipboard;
+use crate::ui::kit::{Icon, IconName};
 use crate::ui::paths;
-use crate::ui::words::locks as words;
 
-/// The lock's name, which leads to its page, with its group where there is no room for a column, and its format where there is
-/// room for it.
+/// The lock's name as a link to its page. Narrow screens show the group in this cell, wide ones the
+/// format.
 #[component]
 pub(super) fn NameCell(
     id: LockId,
-    seen: Memo<Seen>,
-    beginnings: Memo<Beginnings>,
-    /// Whether there are several groups.
-    groups: bool,
-    /// Whether somebody is about to do something with the row.
-    is_near: RwSignal<bool>,
+    state: Memo<RowState>,
+    prefixes: Memo<CommonPrefixes>,
+    /// Whether the console has several groups.
+    shows_group: bool,
+    /// Whether the row was hovered or focused.
+    is_active: RwSignal<bool>,
 ) -> impl IntoView {
     let path = paths::lock(&id);
     let LockId { group, key } = id;
-    let copied = key.clone();
+    let key_to_copy = key.clone();
     let shared = {
         let key = key.clone();
-        Signal::derive(move || beginnings.read().shared(&key))
+        Signal::derive(move || prefixes.read().shared_bytes(&key))
     };
     view! {
         <span class="flex items-center gap-1.5">
-            {groups.then(|| view! { <span class="shrink-0 text-muted md:hidden">{group} " · "</span> })}
+            {shows_group.then(|| view! { <span class="shrink-0 text-muted md:hidden">{group} " · "</span> })}
             <a href=path class="min-w-0 truncate rounded text-ink underline-offset-2 hover:underline">
                 <LockName key shared />
             </a>
-            {move || match is_near.get() {
-                true => Either::Left(view! { <CopyName key=copied.clone() /> }),
+            {move || match is_active.get() {
+                true => Either::Left(view! { <CopyName key=key_to_copy.clone() /> }),
                 false => Either::Right(view! { <span class="w-5 shrink-0"></span> }),
             }}
-            <span class="ms-auto hidden min-w-0 shrink-[999] truncate text-xs text-muted min-[88rem]:inline">{move || seen.read().lock.format.slug()}</span>
+            <span class="ms-auto hidden min-w-0 shrink-[999] truncate text-xs text-muted min-[88rem]:inline">{move || state.read().lock.format.slug()}</span>
         </span>
     }
 }
 
-/// Copies a lock's name; seen when the row is pointed at or has the focus.
+/// A button that copies the lock's name. Visible on hover and focus.
 #[component]
 fn CopyName(key: LockKey) -> impl IntoView {
-    let said = RwSignal::new("");
+    let status = RwSignal::new("");
     let copy = move |_| {
         let text = key.text().into_owned();
         spawn_local(async move {
-            let copied = to_clipboard(&text, None).await;
-            said.try_set(if copied {
-                words::copied()
+            let is_copied = copy_to_clipboard(&text, None).await;
+            status.try_set(if is_copied {
+                t::copied()
             } else {
-                words::cannot_copy()
+                t::copy_blocked()
             });
         });
     };
@@ -65,12 +65,12 @@ fn CopyName(key: LockKey) -> impl IntoView {
         <button
             type="button"
             class="shrink-0 rounded p-0.5 text-faint opacity-0 hover:text-ink focus:opacity-100 group-hover:opacity-100 group-focus-within:opacity-100"
-            aria-label=words::copy_name()
-            title=words::copy_name()
+            aria-label=t::copy_name()
+            title=t::copy_name()
             on:click=copy
         >
-            <Icon sign=Sign::Copy />
+            <Icon name=IconName::Copy />
         </button>
-        <span role="status" class="shrink-0 text-xs text-muted">{move || said.get()}</span>
+        <span role="status" class="shrink-0 text-xs text-muted">{move || status.get()}</span>
     }
 }

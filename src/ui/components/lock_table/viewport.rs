@@ -1,4 +1,5 @@
-//! Which rows are on screen, and which are drawn: those, some around them, and never many new ones in one frame.
+//! Which rows are visible and which are rendered: the visible ones and a few around them, with a
+//! limit of new rows per frame.
 
 use std::ops::Range;
 
@@ -7,57 +8,59 @@ use leptos::prelude::*;
 use leptos::task::{spawn_local, tick};
 use wasm_bindgen::JsCast;
 
-use super::pace::{Pace, rows_f64};
-use crate::ui::first_view::ROWS_AT_FIRST;
+use super::frame_budget::{FrameBudget, rows_f64};
+use crate::ui::initial_view::INITIAL_ROWS;
 
-/// So many rows are drawn beyond those on screen, above and below.
-const BEYOND: isize = 6;
-/// So many rows are taken for seen until it is known how many the screen has.
-const AT_FIRST: isize = ROWS_AT_FIRST.cast_signed();
-/// What covers the upper end of the screen: the heading of the table.
+/// The number of rows rendered above and below the visible ones.
+const OVERSCAN: isize = 6;
+/// The number of rows assumed to be visible until the screen is measured.
+const ASSUMED_VISIBLE_ROWS: isize = INITIAL_ROWS.cast_signed();
+/// The height of the sticky table heading, which covers the upper end of the screen.
 const HEADING_PX: f64 = 36.0;
 
-/// Rows from the first to before the last, counted from where they stood when the list was opened.
-pub type Span = (isize, isize);
+/// A half-open range of rows, relative to their position when the list was opened.
+pub type RowSpan = (isize, isize);
 
-/// The part of the table that is on screen. A handle: copy it freely.
+/// The visible part of the table. A copyable handle.
 #[derive(Clone, Copy)]
 pub struct Viewport {
-    /// The rows on screen.
-    seen: RwSignal<Span>,
-    /// The rows that are drawn.
-    drawn: RwSignal<Span>,
-    /// How high a row is, once that is known. All are equally high.
+    /// The visible rows.
+    visible: RwSignal<RowSpan>,
+    /// The rendered rows.
+    rendered: RwSignal<RowSpan>,
+    /// The height of a row once it is measured. All rows have the same height.
     row_px: RwSignal<Option<f64>>,
-    /// By how many rows the list has moved.
+    /// How many rows the list has shifted.
     origin: StoredValue<isize>,
-    /// The row at which the page was opened, until there is room for those before it.
-    opened_at: StoredValue<usize>,
-    is_waiting_for_frame: StoredValue<bool>,
-    pace: StoredValue<Pace>,
+    /// The row at which the page was opened. Zero as soon as the rows above it have their space.
+    initial_row: StoredValue<usize>,
+    is_frame_scheduled: StoredValue<bool>,
+    frame_budget: StoredValue<FrameBudget>,
 }
 
 impl Viewport {
-    /// At this row of the list; nothing is known of the screen yet.
-    pub fn at(row: usize) -> Self {
-        let first = isize::try_from(row).unwrap_or(isize::MAX - AT_FIRST);
+    /// Starts at a row of the list, before the screen is measured.
+    pub fn new(row: usize) -> Self {
+        let first = isize::try_from(row).unwrap_or(isize::MAX - ASSUMED_VISIBLE_ROWS);
         Self {
-            seen: RwSignal::new((first, first + AT_FIRST)),
-            drawn: RwSignal::new((first, first + AT_FIRST)),
+            visible: RwSignal::new((first, first + ASSUMED_VISIBLE_ROWS)),
+            rendered: RwSignal::new((first, first + ASSUMED_VISIBLE_ROWS)),
             row_px: RwSignal::new(None),
             origin: StoredValue::new(0),
-            opened_at: StoredValue::new(row),
-            is_waiting_for_frame: StoredValue::new(false),
-            pace: StoredValue::new(Pace::UNKNOWN),
+            initial_row: StoredValue::new(row),
+            is_frame_scheduled: StoredValue::new(false),
+            frame_budget: StoredValue::new(FrameBudget::UNMEASURED),
         }
     }
 
-    /// Follows the screen, in the browser, for as long as the table lives.
-    pub fn follow(self) {
+    /// Measures after every scroll and resize until the table is removed. Browser only.
+    pub fn observe_scroll(self) {
         Effect::new(move || {
-            self.at_next_frame();
-            let scrolling = window_event_listener_untyped("scroll", move |_| self.at_next_frame());
-            let resizing = window_event_listener_untyped("resize", move |_| self.at_next_frame());
+            self.schedule_measure();
+            let scrolling =
+                window_event_listener_untyped("scroll", move |_| self.schedule_measure());
+            let resizing =
+                window_event_listener_untyped("resize", move |_| self.schedule_measure());
             on_cleanup(move || {
                 scrolling.remove();
                 resizing.remove();
@@ -65,89 +68,91 @@ impl Viewport {
         });
     }
 
-    /// The rows on screen; tracks them.
-    pub fn seen(self, origin: isize) -> Range<usize> {
-        placed(self.seen.get(), origin)
+    /// The visible rows. Tracked.
+    pub fn visible_rows(self, origin: isize) -> Range<usize> {
+        to_list_rows(self.visible.get(), origin)
     }
 
-    /// The same without tracking them.
-    pub fn seen_untracked(self, origin: isize) -> Range<usize> {
-        placed(self.seen.get_untracked(), origin)
+    /// The visible rows, untracked.
+    pub fn visible_rows_untracked(self, origin: isize) -> Range<usize> {
+        to_list_rows(self.visible.get_untracked(), origin)
     }
 
-    /// The rows to draw; tracks them.
-    pub fn drawn(self, origin: isize) -> Range<usize> {
-        placed(self.drawn.get(), origin)
+    /// The rows to render. Tracked.
+    pub fn rendered_rows(self, origin: isize) -> Range<usize> {
+        to_list_rows(self.rendered.get(), origin)
     }
 
-    /// How high so many rows are, as an attribute says it; nothing until that is known, tracks that.
-    pub fn height(self, rows: usize) -> Option<String> {
+    /// The height of `rows` rows as an HTML attribute. `None` until a row is measured. Tracked.
+    pub fn height_attribute(self, rows: usize) -> Option<String> {
         let px = self.row_px.get()?;
         let rows = u32::try_from(rows).unwrap_or(u32::MAX);
-        Some(whole(f64::from(rows) * px).to_string())
+        Some(round_px(f64::from(rows) * px).to_string())
     }
 
-    /// The list has moved: the page is scrolled by as much, so that what is looked at stays where it is.
-    pub fn moved_to(self, origin: isize) {
+    /// Records how far the list has shifted, and scrolls by as much, so that visible rows stay in
+    /// place.
+    pub fn set_origin(self, origin: isize) {
         let by = origin - self.origin.get_value();
         if by == 0 {
             return;
         }
         self.origin.set_value(origin);
-        // A list that was opened anew begins at its top.
+        // Origin 0 means that the list was opened again: it starts at the top.
         let Some(px) = self.row_px.get_untracked().filter(|_| origin != 0) else {
             return;
         };
         request_animation_frame(move || scroll_by(rows_f64(by) * px));
     }
 
-    /// Scrolls as far as is needed for this row to be on screen.
-    pub fn show(self, row: usize) {
+    /// Scrolls just far enough to make a row visible.
+    pub fn scroll_to_row(self, row: usize) {
         let (Some(px), Some(top)) = (self.row_px.get_untracked(), top_px()) else {
             return;
         };
         let row = isize::try_from(row).unwrap_or(isize::MAX);
-        let upper = top + rows_f64(row) * px;
+        let row_top = top + rows_f64(row) * px;
         let screen = screen_px();
-        if upper < HEADING_PX {
-            scroll_by(upper - HEADING_PX);
-        } else if upper + px > screen {
-            scroll_by(upper + px - screen);
+        if row_top < HEADING_PX {
+            scroll_by(row_top - HEADING_PX);
+        } else if row_top + px > screen {
+            scroll_by(row_top + px - screen);
         }
     }
 
-    /// Scrolls to the first row, if that is out of sight.
-    pub fn to_top(self) {
+    /// Scrolls to the first row, if it is above the screen.
+    pub fn scroll_to_top(self) {
         if let Some(top) = top_px().filter(|top| *top < 0.0) {
             scroll_by(top - HEADING_PX);
         }
     }
 
-    /// Looks at the screen once more before it is painted.
-    pub fn at_next_frame(self) {
-        if self.is_waiting_for_frame.try_get_value() != Some(false) {
+    /// Measures once before the next paint, however often this is called.
+    pub fn schedule_measure(self) {
+        if self.is_frame_scheduled.try_get_value() != Some(false) {
             return;
         }
-        self.is_waiting_for_frame.set_value(true);
+        self.is_frame_scheduled.set_value(true);
         request_animation_frame(move || {
-            if self.is_waiting_for_frame.try_get_value().is_some() {
-                self.is_waiting_for_frame.set_value(false);
+            if self.is_frame_scheduled.try_get_value().is_some() {
+                self.is_frame_scheduled.set_value(false);
                 self.measure();
             }
         });
     }
 
-    /// Room for the rows before those that the page was opened at comes above them now: they stay where they are.
-    fn make_room(self, rows: usize, px: f64) {
+    /// Scrolls past the space that appears above the initial row, so that the rows on screen do not
+    /// move.
+    fn scroll_past_rows_above(self, rows: usize, px: f64) {
         request_animation_frame(move || {
             let rows = isize::try_from(rows).unwrap_or(isize::MAX);
             scroll_by(rows_f64(rows) * px);
-            self.at_next_frame();
+            self.schedule_measure();
         });
     }
 
     fn measure(self) {
-        let Some(body) = body() else {
+        let Some(body) = table_body() else {
             return;
         };
         let row = body.query_selector("tr.lock-row").ok().flatten();
@@ -156,10 +161,10 @@ impl Viewport {
             && self.row_px.get_untracked() != Some(px)
         {
             self.row_px.set(Some(px));
-            let before = self.opened_at.get_value();
+            let before = self.initial_row.get_value();
             if before > 0 {
-                self.opened_at.set_value(0);
-                self.make_room(before, px);
+                self.initial_row.set_value(0);
+                self.scroll_past_rows_above(before, px);
                 return;
             }
         }
@@ -168,85 +173,93 @@ impl Viewport {
         };
         let above = HEADING_PX - body.get_bounding_client_rect().top();
         let origin = self.origin.get_value();
-        let first = rows_of(above, px).max(0) - origin;
-        let last = rows_of(above - HEADING_PX + screen_px(), px).max(0) + 1 - origin;
-        if self.seen.get_untracked() != (first, last) {
-            self.seen.set((first, last));
+        let first = rows_in(above, px).max(0) - origin;
+        let last = rows_in(above - HEADING_PX + screen_px(), px).max(0) + 1 - origin;
+        if self.visible.get_untracked() != (first, last) {
+            self.visible.set((first, last));
         }
-        let wanted = (first - BEYOND, last + BEYOND);
-        let drawn = self.drawn.get_untracked();
-        let room = self.pace.get_value().in_a_frame();
-        let next = closer(drawn, (first, last), wanted, room);
-        if next != drawn {
-            self.draw(next);
-            self.at_next_frame();
+        let target = (first - OVERSCAN, last + OVERSCAN);
+        let rendered = self.rendered.get_untracked();
+        let budget = self.frame_budget.get_value().rows_per_frame();
+        let next = next_rendered(rendered, (first, last), target, budget);
+        if next != rendered {
+            self.render(next);
+            self.schedule_measure();
         }
     }
 
-    /// Has these rows drawn. Of several that come before the first the last comes first, one by one and all before the screen is
-    /// painted: leptos takes every row of the list out of the page and puts it back where more than one comes in before it.
-    fn draw(self, next: Span) {
-        let before = self.drawn.get_untracked();
+    /// Renders these rows. Rows above the first rendered one are added one by one, the nearest
+    /// first, all before the next paint: Leptos removes and reinserts every row of the list if more
+    /// than one is added before it.
+    fn render(self, next: RowSpan) {
+        let before = self.rendered.get_untracked();
         let above = (next.0..next.1)
             .contains(&before.0)
             .then(|| (next.0 + 1..before.0).rev());
         spawn_local(async move {
             let began = now_ms();
             for first in above.into_iter().flatten() {
-                if self.drawn.try_set((first, next.1)).is_some() {
-                    // The table is gone.
+                if self.rendered.try_set((first, next.1)).is_some() {
+                    // The table was removed.
                     return;
                 }
                 tick().await;
             }
-            if self.drawn.try_set(next).is_none() {
+            if self.rendered.try_set(next).is_none() {
                 tick().await;
-                let came = next.1 - next.0 - overlap(before, next);
-                if came > 0 {
-                    self.pace
-                        .try_update_value(|pace| *pace = pace.after(came, now_ms() - began));
+                let added = next.1 - next.0 - overlap(before, next);
+                if added > 0 {
+                    self.frame_budget.try_update_value(|budget| {
+                        *budget = budget.with_sample(added, now_ms() - began)
+                    });
                 }
             }
         });
     }
 }
 
-/// How many rows are in both.
-fn overlap(a: Span, b: Span) -> isize {
+/// The number of rows in both ranges.
+fn overlap(a: RowSpan, b: RowSpan) -> isize {
     (a.1.min(b.1) - a.0.max(b.0)).max(0)
 }
 
-/// What to draw next on the way from what is drawn to what is wanted, with room for so many new ones: the rows on screen first.
-fn closer(drawn: Span, seen: Span, wanted: Span, mut room: isize) -> Span {
-    let (mut first, mut last) = (drawn.0.max(wanted.0), drawn.1.min(wanted.1));
+/// Returns the next range to render on the way to `target`, with at most `budget` new rows. Visible
+/// rows come first.
+fn next_rendered(
+    rendered: RowSpan,
+    visible: RowSpan,
+    target: RowSpan,
+    mut budget: isize,
+) -> RowSpan {
+    let (mut first, mut last) = (rendered.0.max(target.0), rendered.1.min(target.1));
     if first >= last {
-        // Nothing of it is there: begin where the eye is.
-        return (seen.0, (seen.0 + room).min(wanted.1));
+        // No overlap with the rendered range: start with the visible rows.
+        return (visible.0, (visible.0 + budget).min(target.1));
     }
-    let mut extend = |upto: Span| {
-        let below = (upto.1 - last).clamp(0, room);
+    let mut extend = |upto: RowSpan| {
+        let below = (upto.1 - last).clamp(0, budget);
         last += below;
-        room -= below;
-        let above = (first - upto.0).clamp(0, room);
+        budget -= below;
+        let above = (first - upto.0).clamp(0, budget);
         first -= above;
-        room -= above;
+        budget -= above;
     };
-    extend(seen);
-    extend(wanted);
+    extend(visible);
+    extend(target);
     (first, last)
 }
 
-fn placed(span: Span, origin: isize) -> Range<usize> {
-    let place = |row: isize| usize::try_from(row + origin).unwrap_or(0);
-    place(span.0)..place(span.1)
+fn to_list_rows(span: RowSpan, origin: isize) -> Range<usize> {
+    let list_row = |row: isize| usize::try_from(row + origin).unwrap_or(0);
+    list_row(span.0)..list_row(span.1)
 }
 
-fn body() -> Option<web_sys::Element> {
+fn table_body() -> Option<web_sys::Element> {
     document().get_element_by_id("lock-rows")
 }
 
 fn top_px() -> Option<f64> {
-    body().map(|body| body.get_bounding_client_rect().top())
+    table_body().map(|body| body.get_bounding_client_rect().top())
 }
 
 fn screen_px() -> f64 {
@@ -254,7 +267,7 @@ fn screen_px() -> f64 {
     height.and_then(|px| px.as_f64()).unwrap_or(800.0)
 }
 
-/// The browser's clock for measuring: milliseconds since the page began.
+/// The browser's monotonic clock, in milliseconds.
 fn now_ms() -> f64 {
     window().performance().map_or(0.0, |clock| clock.now())
 }
@@ -262,7 +275,7 @@ fn now_ms() -> f64 {
 fn scroll_by(px: f64) {
     let root = document().scrolling_element();
     if let Some(root) = root.and_then(|root| root.dyn_into::<web_sys::HtmlElement>().ok()) {
-        root.set_scroll_top(root.scroll_top().saturating_add(whole(px)));
+        root.set_scroll_top(root.scroll_top().saturating_add(round_px(px)));
     }
 }
 
@@ -270,7 +283,7 @@ fn scroll_by(px: f64) {
     clippy::cast_possible_truncation,
     reason = "a page is far less than 2^31 pixels high"
 )]
-fn whole(px: f64) -> i32 {
+fn round_px(px: f64) -> i32 {
     px.round() as i32
 }
 
@@ -278,7 +291,7 @@ fn whole(px: f64) -> i32 {
     clippy::cast_possible_truncation,
     reason = "a page is far less than 2^31 rows long"
 )]
-fn rows_of(px: f64, row_px: f64) -> isize {
+fn rows_in(px: f64, row_px: f64) -> isize {
     (px / row_px).floor() as isize
 }
 
@@ -287,8 +300,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_on_screen_are_drawn_first_and_never_many_at_once() {
-        for (drawn, seen, next) in [
+    fn rows_on_screen_are_rendered_first_and_few_at_a_time() {
+        for (rendered, visible, next) in [
             ((0, 60), (0, 20), (0, 26)),
             ((0, 30), (5, 25), (0, 31)),
             ((0, 30), (15, 35), (9, 38)),
@@ -298,9 +311,13 @@ mod tests {
             ((1_000, 1_024), (1_000, 1_020), (994, 1_026)),
             ((1_000, 1_030), (980, 1_000), (992, 1_006)),
         ] {
-            let wanted = (seen.0 - BEYOND, seen.1 + BEYOND);
-            let wanted = (wanted.0.max(0), wanted.1);
-            assert_eq!(closer(drawn, seen, wanted, 8), next, "{drawn:?} {seen:?}");
+            let target = (visible.0 - OVERSCAN, visible.1 + OVERSCAN);
+            let target = (target.0.max(0), target.1);
+            assert_eq!(
+                next_rendered(rendered, visible, target, 8),
+                next,
+                "{rendered:?} {visible:?}"
+            );
         }
     }
 }

@@ -1,183 +1,220 @@
-//! What the palette offers: pages, groups, locks, actions, settings; and which of them a text means.
+//! The commands of the palette: pages, groups, locks, actions and settings, and the search in them.
 
 use leptos::prelude::document;
 
 use super::recent;
-use crate::domain::{Found, LockId, text};
-use crate::ui::components::saved_views::View;
+use crate::domain::{LockId, SearchHit, text};
+use crate::ui::components::saved_views::SavedView;
 use crate::ui::format;
+use crate::ui::i18n::{Locale, locale, palette, shell};
+use crate::ui::locks_query::{LocksQuery, StatusFilter};
 use crate::ui::paths;
 use crate::ui::preferences::Preference;
-use crate::ui::query::{Only, Query};
-use crate::ui::words::{Language, frame, language, palette};
 
-/// So many groups are offered at once.
-const MOST_GROUPS: usize = 6;
+/// The number of groups offered at a time.
+const MAX_GROUPS: usize = 6;
 
-/// Something to go to or to do.
+/// A command of the palette.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Command {
-    /// What it is called.
-    pub(super) words: String,
-    /// What kind of thing it is.
+pub(super) struct PaletteCommand {
+    pub(super) label: String,
+    /// The kind of the command, such as page or action.
     pub(super) kind: &'static str,
-    /// What else is to be known.
+    /// Additional text, such as the group of a lock.
     pub(super) note: Option<String>,
-    /// Whether the words are a name from a node.
+    /// Whether the label is a lock name, shown in monospace.
     pub(super) is_name: bool,
-    /// What it does.
-    pub(super) does: Does,
+    /// The action.
+    pub(super) action: CommandAction,
 }
 
-/// What a command does.
+/// The action of a command.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Does {
-    /// Goes to a page.
-    Go(String),
-    /// Loads something that is no page of this program.
-    Leave(String),
-    /// Shows the keys.
-    Keys,
-    /// Changes how this browser shows the console.
-    Prefer(Preference, &'static str),
-    /// Speaks another language.
-    Speak(Language),
+pub(super) enum CommandAction {
+    /// Opens a page of the console.
+    Navigate(String),
+    /// Loads a URL that is not a page of the application.
+    LoadPage(String),
+    /// Opens the dialog with the keyboard shortcuts.
+    ShowShortcuts,
+    /// Stores a display preference in the browser.
+    SetPreference(Preference, &'static str),
+    /// Switches the language.
+    SetLocale(Locale),
     /// Opens the dialog that acquires a lock.
-    Acquire,
+    AcquireLock,
 }
 
-/// What there is to be found beside what is always there.
-pub(super) struct There {
-    /// Views that somebody gave a name.
-    pub(super) views: Vec<View>,
-    /// The list that is shown, or the usual one.
-    pub(super) list: Query,
-    /// The names of the groups.
+/// The searchable items that depend on the console's state.
+pub(super) struct SearchContext {
+    /// The saved views.
+    pub(super) views: Vec<SavedView>,
+    /// The query of the current page, or the default one.
+    pub(super) query: LocksQuery,
+    /// The group names.
     pub(super) groups: Vec<String>,
-    /// Locks that the text finds.
-    pub(super) locks: Vec<Found>,
+    /// The locks that match the text.
+    pub(super) locks: Vec<SearchHit>,
 }
 
-/// The commands that a text means, the likeliest first; without a text where somebody was lately, their views and all that is
-/// always there.
-pub(super) fn matching(typed: &str, there: There) -> Vec<Command> {
-    let wanted = typed.trim();
+/// Returns the commands that match a text, the most likely first. Without a text: recent locks,
+/// saved views and the static commands.
+pub(super) fn matching_commands(typed: &str, context: SearchContext) -> Vec<PaletteCommand> {
+    let search_text = typed.trim();
     let mut all = Vec::new();
-    if wanted.is_empty() {
-        let lately = recent::all().into_iter();
-        all.extend(lately.map(|(path, id)| lock(&id, path, palette::recent(), None)));
+    if search_text.is_empty() {
+        let recent = recent::recent_locks().into_iter();
+        all.extend(recent.map(|(path, id)| lock(&id, path, palette::recent(), None)));
     }
-    let is_meant = |command: &Command| {
-        let mut parts = wanted.split_whitespace();
-        parts.all(|part| text::contains(&command.words, part))
+    let is_match = |command: &PaletteCommand| {
+        let mut parts = search_text.split_whitespace();
+        parts.all(|part| text::contains(&command.label, part))
     };
-    all.extend(there.views.into_iter().map(view).filter(is_meant));
-    let always = always(&there.list).into_iter();
-    all.extend(always.filter(is_meant));
-    if !wanted.is_empty() {
-        let named = there.groups.into_iter().map(group).filter(is_meant);
-        all.extend(named.take(MOST_GROUPS));
-        all.extend(there.locks.into_iter().map(|found| {
-            let path = paths::lock(&found.id);
-            lock(&found.id, path, palette::lock(), Some(found.verdict.slug()))
+    all.extend(context.views.into_iter().map(view).filter(is_match));
+    let static_commands = static_commands(&context.query).into_iter();
+    all.extend(static_commands.filter(is_match));
+    if !search_text.is_empty() {
+        let groups = context.groups.into_iter().map(group).filter(is_match);
+        all.extend(groups.take(MAX_GROUPS));
+        all.extend(context.locks.into_iter().map(|hit| {
+            let path = paths::lock(&hit.id);
+            lock(&hit.id, path, palette::lock(), Some(hit.verdict.slug()))
         }));
     }
     all
 }
 
-fn view(view: View) -> Command {
-    Command {
-        words: format::visible(&view.name),
+fn view(view: SavedView) -> PaletteCommand {
+    PaletteCommand {
+        label: format::escape_invisible(&view.name),
         kind: palette::view(),
         note: None,
         is_name: false,
-        does: Does::Go(view.path),
+        action: CommandAction::Navigate(view.path),
     }
 }
 
-fn group(name: String) -> Command {
-    let path = Query::default().with_group(Some(name.clone())).path();
-    Command {
-        words: format::visible(&name),
+fn group(name: String) -> PaletteCommand {
+    let path = LocksQuery::default().with_group(Some(name.clone())).path();
+    PaletteCommand {
+        label: format::escape_invisible(&name),
         kind: palette::group(),
         note: None,
         is_name: false,
-        does: Does::Go(path),
+        action: CommandAction::Navigate(path),
     }
 }
 
-fn lock(id: &LockId, path: String, kind: &'static str, verdict: Option<&str>) -> Command {
-    let name = format::visible(&id.key.text());
+fn lock(id: &LockId, path: String, kind: &'static str, verdict: Option<&str>) -> PaletteCommand {
+    let name = format::escape_invisible(&id.key.text());
     let note = match verdict {
-        Some(verdict) => format!("{} · {verdict}", format::visible(&id.group)),
-        None => format::visible(&id.group),
+        Some(verdict) => format!("{} · {verdict}", format::escape_invisible(&id.group)),
+        None => format::escape_invisible(&id.group),
     };
-    Command {
-        words: format::shorten(&name, 80),
+    PaletteCommand {
+        label: format::shorten(&name, 80),
         kind,
         note: Some(note),
         is_name: true,
-        does: Does::Go(path),
+        action: CommandAction::Navigate(path),
     }
 }
 
-/// What is there whatever the nodes hold.
-fn always(list: &Query) -> Vec<Command> {
-    let command = |words: &str, kind, does| Command {
-        words: words.to_owned(),
+/// The commands that are always available.
+fn static_commands(query: &LocksQuery) -> Vec<PaletteCommand> {
+    let command = |label: &str, kind, action| PaletteCommand {
+        label: label.to_owned(),
         kind,
         note: None,
         is_name: false,
-        does,
+        action,
     };
-    let go = |words, path: &str| command(words, palette::page(), Does::Go(path.to_owned()));
-    let leave = |words, kind, path: &str| command(words, kind, Does::Leave(path.to_owned()));
-    let export = |words, kind| {
-        let path = list.export(kind);
-        command(words, palette::action(), Does::Leave(path))
+    let navigate = |label, path: &str| {
+        command(
+            label,
+            palette::page(),
+            CommandAction::Navigate(path.to_owned()),
+        )
     };
-    let set = |words, does| command(words, palette::setting(), does);
-    let theme = |words, value| set(words, Does::Prefer(Preference::Theme, value));
-    let density = |words, value| set(words, Does::Prefer(Preference::Density, value));
-    let other = match language() {
-        Language::English => set(palette::in_chinese(), Does::Speak(Language::Chinese)),
-        Language::Chinese => set(palette::in_english(), Does::Speak(Language::English)),
+    let load =
+        |label, kind, path: &str| command(label, kind, CommandAction::LoadPage(path.to_owned()));
+    let export = |label, kind| {
+        let path = query.export_path(kind);
+        command(label, palette::action(), CommandAction::LoadPage(path))
     };
-    let attention = Query::default().with_only(Only::Attention).path();
+    let set = |label, action| command(label, palette::setting(), action);
+    let theme = |label, value| {
+        set(
+            label,
+            CommandAction::SetPreference(Preference::Theme, value),
+        )
+    };
+    let density = |label, value| {
+        set(
+            label,
+            CommandAction::SetPreference(Preference::Density, value),
+        )
+    };
+    let other_locale = match locale() {
+        Locale::English => set(
+            palette::in_chinese(),
+            CommandAction::SetLocale(Locale::Chinese),
+        ),
+        Locale::Chinese => set(
+            palette::in_english(),
+            CommandAction::SetLocale(Locale::English),
+        ),
+    };
+    let attention = LocksQuery::default()
+        .with_status(StatusFilter::Attention)
+        .path();
     vec![
-        go(frame::locks(), paths::LOCKS),
-        command(palette::attention(), palette::view(), Does::Go(attention)),
-        go(frame::owners(), paths::OWNERS),
-        go(frame::nodes(), paths::NODES),
-        go(frame::waits(), paths::WAITS),
-        go(frame::mine(), paths::MINE),
-        go(frame::audit(), paths::AUDIT),
-        leave(frame::help(), palette::page(), paths::HELP),
-        command(palette::acquire(), palette::action(), Does::Acquire),
+        navigate(shell::locks(), paths::LOCKS),
+        command(
+            palette::attention(),
+            palette::view(),
+            CommandAction::Navigate(attention),
+        ),
+        navigate(shell::owners(), paths::OWNERS),
+        navigate(shell::nodes(), paths::NODES),
+        navigate(shell::waits(), paths::WAITS),
+        navigate(shell::mine(), paths::MINE),
+        navigate(shell::audit(), paths::AUDIT),
+        load(shell::help(), palette::page(), paths::HELP),
+        command(
+            palette::acquire(),
+            palette::action(),
+            CommandAction::AcquireLock,
+        ),
         export(palette::export_csv(), "csv"),
         export(palette::export_json(), "json"),
-        leave(
+        load(
             palette::export_audit(),
             palette::action(),
             paths::AUDIT_EXPORT,
         ),
-        command(palette::show_keys(), palette::action(), Does::Keys),
+        command(
+            palette::show_shortcuts(),
+            palette::action(),
+            CommandAction::ShowShortcuts,
+        ),
         theme(palette::light(), "light"),
         theme(palette::dark(), "dark"),
         theme(palette::system(), ""),
         density(palette::dense(), "dense"),
         density(palette::comfortable(), ""),
-        other,
-        leave(palette::api(), palette::page(), paths::API_DOCS),
+        other_locale,
+        load(palette::api(), palette::page(), paths::API_DOCS),
     ]
 }
 
-/// Speaks another language: presses the button that somebody would press.
-pub(super) fn speak(language: Language) {
+/// Switches the language by a click on the button of the language form, which stores the choice on
+/// the server.
+pub(super) fn switch_locale(locale: Locale) {
     let button = format!(
         "form[action='{}'] button[lang='{}']",
         paths::LANGUAGE,
-        language.tag()
+        locale.tag()
     );
     if let Ok(Some(button)) = document().query_selector(&button) {
         wasm_bindgen::JsCast::unchecked_ref::<web_sys::HtmlElement>(&button).click();

@@ -1,4 +1,4 @@
-//! Finds locks while somebody types.
+//! Searches locks while the user types.
 
 use std::time::Duration;
 
@@ -6,48 +6,48 @@ use leptos::leptos_dom::helpers::set_timeout;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 
-use crate::domain::Found;
+use crate::domain::SearchHit;
 use crate::ui::calls;
 
-/// The server is asked this long after the last key.
-const PAUSE: Duration = Duration::from_millis(150);
-/// The server is asked for no longer texts.
-const LONGEST: usize = 200;
+/// The delay between the last key press and the request.
+const DEBOUNCE: Duration = Duration::from_millis(150);
+/// Longer texts are cut before the request.
+const MAX_QUERY_CHARS: usize = 200;
 
-/// The locks that fit what is typed, as the server finds them.
+/// The search for locks on the server. A copyable handle.
 #[derive(Clone, Copy)]
-pub(super) struct Finder {
-    /// What was found last; an error where the server could not be asked.
-    pub(super) found: RwSignal<Result<Vec<Found>, ()>>,
-    /// How many times it was asked.
-    asked: StoredValue<u32>,
+pub(super) struct LockFinder {
+    /// The last result. An error if the request failed.
+    pub(super) found: RwSignal<Result<Vec<SearchHit>, ()>>,
+    /// The number of searches, to discard outdated replies.
+    request_count: StoredValue<u32>,
 }
 
-impl Finder {
-    /// Nothing is found yet.
+impl LockFinder {
+    /// No result.
     pub(super) fn new() -> Self {
         Self {
             found: RwSignal::new(Ok(Vec::new())),
-            asked: StoredValue::new(0),
+            request_count: StoredValue::new(0),
         }
     }
 
-    /// Asks the server soon, unless more is typed.
-    pub(super) fn ask(self, typed: &str) {
-        let asked = self.asked;
-        let turn = asked.with_value(|asked| asked.wrapping_add(1));
-        asked.set_value(turn);
-        let wanted: String = typed.trim().chars().take(LONGEST).collect();
-        if wanted.is_empty() {
+    /// Searches after the delay, unless the user types more.
+    pub(super) fn search(self, typed: &str) {
+        let request_count = self.request_count;
+        let number = request_count.with_value(|request_count| request_count.wrapping_add(1));
+        request_count.set_value(number);
+        let search_text: String = typed.trim().chars().take(MAX_QUERY_CHARS).collect();
+        if search_text.is_empty() {
             self.found.set(Ok(Vec::new()));
             return;
         }
-        let is_latest = move || asked.try_get_value() == Some(turn);
+        let is_latest = move || request_count.try_get_value() == Some(number);
         let fetch = async move {
-            let answer = calls::find(wanted).await;
-            // An older answer may come after a newer one, and the palette may be closed meanwhile.
+            let reply = calls::find(search_text).await;
+            // An older reply may arrive after a newer one, and the palette may be closed meanwhile.
             if is_latest() {
-                self.found.try_set(answer.map_err(|_| ()));
+                self.found.try_set(reply.map_err(|_| ()));
             }
         };
         set_timeout(
@@ -56,7 +56,7 @@ impl Finder {
                     spawn_local(fetch);
                 }
             },
-            PAUSE,
+            DEBOUNCE,
         );
     }
 }

@@ -1,8 +1,9 @@
-//! The command palette: one field that finds pages, groups, locks and actions. Nothing in it changes a node by itself.
+//! The command palette: a search field for pages, groups, locks and actions. No command changes a
+//! node without a dialog.
 
 mod commands;
 mod finder;
-mod options;
+mod option_list;
 mod recent;
 
 use std::cell::Cell;
@@ -15,120 +16,121 @@ use leptos::task::spawn_local;
 use leptos_router::NavigateOptions;
 use leptos_router::hooks::{use_location, use_navigate};
 
-use self::commands::{Command, Does, There};
-use self::finder::Finder;
-use self::options::{Options, Row};
+use self::commands::{CommandAction, PaletteCommand, SearchContext};
+use self::finder::LockFinder;
+use self::option_list::{CommandOption, OptionList};
 use super::saved_views;
+use crate::ui::i18n::palette;
 use crate::ui::kit::Dialog;
 use crate::ui::lazy::{lazy, lazy_view};
 use crate::ui::live::Live;
+use crate::ui::locks_query::LocksQuery;
 use crate::ui::paths;
-use crate::ui::query::Query;
 use crate::ui::shortcuts::Shortcuts;
-use crate::ui::words::palette;
 
-/// The palette, and the memory of where somebody was.
+/// The palette. It also records the lock pages that were visited.
 #[component]
 pub fn Palette() -> impl IntoView {
-    let open = Shortcuts::expect().palette;
+    let open = Shortcuts::expect().palette_open;
     let location = use_location();
-    let is_out = Live::expect().is_out;
+    let is_out = Live::expect().is_signed_out;
     Effect::new(move || {
-        let here = paths::here(&location.pathname.read(), &location.search.read());
-        // Who signed out in another tab is not followed in this one.
+        let path = paths::address_of(&location.pathname.read(), &location.search.read());
+        // After a sign-out in another tab, this tab records no visits.
         if !is_out.get_untracked() {
-            recent::remember(&here);
+            recent::record_visit(&path);
         }
     });
-    // Whoever moves or types may ask for a dialog next: it shall be there by then.
+    // The first pointer movement or key press preloads the dialogs, so that they open without
+    // delay.
     Effect::new(|| {
-        let is_asked = Rc::new(Cell::new(false));
-        let ask = move || {
-            if !is_asked.replace(true) {
+        let is_requested = Rc::new(Cell::new(false));
+        let preload_once = move || {
+            if !is_requested.replace(true) {
                 spawn_local(async {
-                    // A failure is shown where the dialog is, after another try.
-                    let _shown_there = preload().await;
+                    // A failure is reported when the dialog is opened, after a retry.
+                    let _reported_later = preload().await;
                 });
             }
         };
         let typing = window_event_listener(ev::keydown, {
-            let ask = ask.clone();
-            move |_| ask()
+            let preload_once = preload_once.clone();
+            move |_| preload_once()
         });
-        let moving = window_event_listener(ev::pointermove, move |_| ask());
+        let moving = window_event_listener(ev::pointermove, move |_| preload_once());
         on_cleanup(move || {
             typing.remove();
             moving.remove();
         });
     });
-    let children = Callback::new(|_| lazy_view(inside).into_any());
+    let children = Callback::new(|_| lazy_view(content).into_any());
     view! { <Dialog open labelled_by="palette-title" children /> }
 }
 
-lazy! { dialogs preload preload: fn inside() -> view! { <Inside /> } }
+lazy! { dialogs preload preload: fn content() -> view! { <PaletteContent /> } }
 
-/// What runs a command.
-fn runner(shortcuts: Shortcuts) -> Callback<Command> {
+/// Returns the callback that runs a command.
+fn command_runner(shortcuts: Shortcuts) -> Callback<PaletteCommand> {
     let navigate = StoredValue::new_local(use_navigate());
-    let go = move |path: &str| {
+    let navigate_to = move |path: &str| {
         navigate.with_value(|navigate| navigate(path, NavigateOptions::default()));
     };
-    Callback::new(move |command: Command| {
-        // Before it acts: what it opens wants the focus for itself.
-        shortcuts.palette.set(false);
-        match &command.does {
-            Does::Go(path) => go(path),
-            Does::Leave(path) => {
-                // Fails only for an address that is none.
+    Callback::new(move |command: PaletteCommand| {
+        // Closed first, because a dialog that the command opens takes the focus.
+        shortcuts.palette_open.set(false);
+        match &command.action {
+            CommandAction::Navigate(path) => navigate_to(path),
+            CommandAction::LoadPage(path) => {
+                // Fails only for an invalid URL.
                 let _infallible = window().location().set_href(path);
             }
-            Does::Keys => shortcuts.keys.set(true),
-            Does::Prefer(preference, value) => preference.choose(value),
-            Does::Speak(language) => commands::speak(*language),
-            Does::Acquire => {
-                go(paths::LOCKS);
-                shortcuts.acquiring.set(true);
+            CommandAction::ShowShortcuts => shortcuts.keys_open.set(true),
+            CommandAction::SetPreference(preference, value) => preference.set(value),
+            CommandAction::SetLocale(locale) => commands::switch_locale(*locale),
+            CommandAction::AcquireLock => {
+                navigate_to(paths::LOCKS);
+                shortcuts.acquire_open.set(true);
             }
         }
     })
 }
 
 #[component]
-fn Inside() -> impl IntoView {
+fn PaletteContent() -> impl IntoView {
     let live = Live::expect();
-    let run = runner(Shortcuts::expect());
+    let run = command_runner(Shortcuts::expect());
     let text = RwSignal::new(String::new());
-    let finder = Finder::new();
+    let finder = LockFinder::new();
     let location = use_location();
-    let looked_at = match location.pathname.get_untracked().as_str() {
-        paths::LOCKS => Query::parse(&location.search.read_untracked()),
-        _ => Query::default(),
+    let current_query = match location.pathname.get_untracked().as_str() {
+        paths::LOCKS => LocksQuery::parse(&location.search.read_untracked()),
+        _ => LocksQuery::default(),
     };
-    let shown = Memo::new(move |_| {
-        let there = There {
-            views: saved_views::views(live),
-            list: looked_at.clone(),
+    let commands_shown = Memo::new(move |_| {
+        let context = SearchContext {
+            views: saved_views::load_views(live),
+            query: current_query.clone(),
             groups: live
                 .with_groups(|groups| groups.iter().map(|group| group.name.clone()).collect()),
             locks: finder.found.get().unwrap_or_default(),
         };
-        text.with(|text| commands::matching(text, there))
+        text.with(|text| commands::matching_commands(text, context))
     });
-    let options = Options {
-        shown,
-        chosen: RwSignal::new(0),
-        list: NodeRef::new(),
+    let options = OptionList {
+        commands: commands_shown,
+        selected_index: RwSignal::new(0),
+        list_node: NodeRef::new(),
     };
-    let chosen = options.chosen;
+    let selected_index = options.selected_index;
     let on_key = move |event: web_sys::KeyboardEvent| {
         if event.is_composing() {
             return;
         }
         match event.key().as_str() {
-            "ArrowDown" => options.step(1),
-            "ArrowUp" => options.step(-1),
+            "ArrowDown" => options.move_selection(1),
+            "ArrowUp" => options.move_selection(-1),
             "Enter" => {
-                if let Some(command) = options.chosen() {
+                if let Some(command) = options.selected() {
                     run.run(command);
                 }
             }
@@ -136,11 +138,13 @@ fn Inside() -> impl IntoView {
         }
         event.prevent_default();
     };
-    let told = move || match (finder.found.with(Result::is_err), shown.with(Vec::len)) {
-        (true, _) => palette::not_asked().to_owned(),
-        (false, 0) => palette::nothing().to_owned(),
-        (false, 1) => palette::count_one().to_owned(),
-        (false, many) => palette::count(many),
+    let status = move || match (
+        finder.found.with(Result::is_err),
+        commands_shown.with(Vec::len),
+    ) {
+        (true, _) => palette::search_failed().to_owned(),
+        (false, 0) => palette::no_results().to_owned(),
+        (false, count) => palette::count(count),
     };
     view! {
         <div class="flex max-h-[min(32rem,calc(100dvh-4rem))] flex-col">
@@ -154,34 +158,34 @@ fn Inside() -> impl IntoView {
                 placeholder=palette::placeholder()
                 aria-label=palette::title()
                 aria-autocomplete="list"
-                aria-expanded=move || (!options.are_none()).to_string()
+                aria-expanded=move || (!options.is_empty()).to_string()
                 aria-controls="palette-list"
-                aria-activedescendant=move || (!options.are_none()).then(|| format!("palette-{}", chosen.get()))
+                aria-activedescendant=move || (!options.is_empty()).then(|| format!("palette-{}", selected_index.get()))
                 autocomplete="off"
                 autocapitalize="none"
                 spellcheck="false"
                 autofocus=true
                 on:input=move |event| {
                     let typed = event_target_value(&event);
-                    chosen.set(0);
-                    finder.ask(&typed);
+                    selected_index.set(0);
+                    finder.search(&typed);
                     text.set(typed);
                 }
                 on:keydown=on_key
             />
-            <ul id="palette-list" role="listbox" aria-label=palette::results() class="grow overflow-y-auto p-1.5" node_ref=options.list>
+            <ul id="palette-list" role="listbox" aria-label=palette::results() class="grow overflow-y-auto p-1.5" node_ref=options.list_node>
                 {move || {
-                    shown
+                    commands_shown
                         .get()
                         .into_iter()
                         .enumerate()
-                        .map(|(nth, command)| view! { <Row nth command chosen run /> })
+                        .map(|(nth, command)| view! { <CommandOption nth command selected_index run /> })
                         .collect_view()
                 }}
             </ul>
             <p class="flex shrink-0 flex-wrap justify-between gap-x-4 border-t border-line px-4 py-2 text-xs text-muted">
-                <span role="status">{told}</span>
-                <span class="max-sm:hidden">{palette::use_keys()}</span>
+                <span role="status">{status}</span>
+                <span class="max-sm:hidden">{palette::key_hints()}</span>
             </p>
         </div>
     }

@@ -1,38 +1,38 @@
-//! The locks that somebody looked at lately, as this browser remembers them.
+//! The recently visited lock pages, stored in the browser.
 
 use crate::domain::LockId;
-use crate::ui::{paths, traces};
+use crate::ui::{local_storage, paths};
 
-const KEPT: usize = 6;
-/// Longer addresses are not worth their room.
-const LONGEST: usize = 1_000;
+const MAX_RECENT: usize = 6;
+/// Longer paths are not stored, to limit the size of the entry.
+const MAX_PATH_BYTES: usize = 1_000;
 
-/// Remembers an address, if it is that of a lock.
-pub(super) fn remember(path: &str) {
-    if path.len() > LONGEST || lock(path).is_none() {
+/// Stores a path, if it is a lock's page.
+pub(super) fn record_visit(path: &str) {
+    if path.len() > MAX_PATH_BYTES || lock_of_path(path).is_none() {
         return;
     }
-    let mut all = stored();
-    all.retain(|known| known != path);
-    all.insert(0, path.to_owned());
-    all.truncate(KEPT);
-    traces::keep(traces::RECENT, &all.join("\n"));
+    let mut paths = stored_paths();
+    paths.retain(|other| other != path);
+    paths.insert(0, path.to_owned());
+    paths.truncate(MAX_RECENT);
+    local_storage::set(local_storage::RECENT_LOCKS, &paths.join("\n"));
 }
 
-/// The addresses, the latest first, with their locks.
-pub(super) fn all() -> Vec<(String, LockId)> {
-    let known = stored().into_iter();
-    known
-        .filter_map(|path| lock(&path).map(|id| (path, id)))
+/// Returns the paths with their locks, the latest first.
+pub(super) fn recent_locks() -> Vec<(String, LockId)> {
+    let paths = stored_paths().into_iter();
+    paths
+        .filter_map(|path| lock_of_path(&path).map(|id| (path, id)))
         .collect()
 }
 
-fn stored() -> Vec<String> {
-    let text = traces::kept(traces::RECENT).unwrap_or_default();
+fn stored_paths() -> Vec<String> {
+    let text = local_storage::get(local_storage::RECENT_LOCKS).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }
 
-fn lock(path: &str) -> Option<LockId> {
+fn lock_of_path(path: &str) -> Option<LockId> {
     let (pathname, search) = path.split_once('?').unwrap_or((path, ""));
     paths::parse_lock(pathname, search)
 }

@@ -1,44 +1,47 @@
-//! What is typed to confirm a release in production: the lock's name, or its owner's fingerprint where the name cannot be typed.
+//! The text that confirms a release in production: the lock's name, or the owner's fingerprint if
+//! the name cannot be typed.
 
 use crate::domain::{Fingerprint, LockKey};
 use crate::ui::format;
-use crate::ui::words::act as words;
+use crate::ui::i18n::operations as t;
 
-/// Longer names are not typed out by anybody.
-const MOST: usize = 200;
+/// Longer names are not practical to type.
+const MAX_TYPED_CHARS: usize = 200;
 
-/// What has to be typed.
+/// The text that the user must type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Confirmation {
-    /// What is asked for.
+    /// The label of the field.
     pub label: &'static str,
-    /// Why it is not the name, where it is not.
+    /// Why the fingerprint is required instead of the name. Empty for a name.
     pub hint: &'static str,
-    /// The text that is expected.
+    /// The expected text.
     pub expected: String,
 }
 
 impl Confirmation {
-    /// What confirms the release of this lock. An empty name would be confirmed by typing nothing, so it never is.
+    /// Chooses the text for a lock. An empty name cannot serve as confirmation, because an empty
+    /// field would match it.
     pub fn of(key: &LockKey, fingerprint: &Fingerprint) -> Self {
         let name = key.text();
-        let typable =
-            !name.trim().is_empty() && name.trim() == name && format::visible(&name) == name;
-        if typable && name.chars().count() <= MOST {
+        let is_typable = !name.trim().is_empty()
+            && name.trim() == name
+            && format::escape_invisible(&name) == name;
+        if is_typable && name.chars().count() <= MAX_TYPED_CHARS {
             return Self {
-                label: words::type_name(),
+                label: t::type_name(),
                 hint: "",
                 expected: name.into_owned(),
             };
         }
         Self {
-            label: words::type_fingerprint(),
-            hint: words::cannot_be_typed(),
+            label: t::type_fingerprint(),
+            hint: t::name_cannot_be_typed(),
             expected: fingerprint.as_str().to_owned(),
         }
     }
 
-    /// Whether this was typed.
+    /// Whether the typed text matches.
     pub fn is_met(&self, typed: &str) -> bool {
         typed == self.expected
             || (!self.hint.is_empty()

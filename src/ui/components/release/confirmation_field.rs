@@ -1,41 +1,41 @@
-//! Where a release is confirmed.
+//! The field that confirms a release.
 
 use leptos::prelude::*;
 
 use super::confirmation::Confirmation;
 use crate::domain::LockKey;
 use crate::ui::format;
+use crate::ui::i18n::operations as t;
 use crate::ui::kit::{Binding, CopyButton, TextField};
-use crate::ui::words::act as words;
 
-/// Longer names are easier copied than typed.
-const EASILY_TYPED: usize = 40;
+/// Longer names get a copy button.
+const MAX_WITHOUT_COPY_BUTTON: usize = 40;
 
-/// Asks for what confirms the release; nothing where nothing has to.
+/// The confirmation field. Empty if no confirmation is required.
 #[component]
 pub(super) fn ConfirmationField(
     confirmation: Memo<Option<Confirmation>>,
     key: LockKey,
     #[prop(into)] typed: Binding<String>,
 ) -> impl IntoView {
-    let shown = key.text().into_owned();
-    let is_copyable = !shown.is_empty() && format::visible(&shown) == shown;
+    let name_text = key.text().into_owned();
+    let is_copyable = !name_text.is_empty() && format::escape_invisible(&name_text) == name_text;
     move || {
-        let wanted = confirmation.get()?;
-        let name = wanted.expected.clone();
-        let is_hard_to_type = name.chars().count() > EASILY_TYPED || !name.is_ascii();
-        let copies = is_copyable && wanted.hint.is_empty() && is_hard_to_type;
+        let confirmation = confirmation.get()?;
+        let name = confirmation.expected.clone();
+        let is_hard_to_type = name.chars().count() > MAX_WITHOUT_COPY_BUTTON || !name.is_ascii();
+        let has_copy_button = is_copyable && confirmation.hint.is_empty() && is_hard_to_type;
         Some(view! {
             <TextField
                 id="release-confirm"
-                label=wanted.label
-                hint=wanted.hint
-                placeholder=format::shorten(&wanted.expected, 48)
+                label=confirmation.label
+                hint=confirmation.hint
+                placeholder=format::shorten(&confirmation.expected, 48)
                 value=typed
                 mono=true
                 required=true
             />
-            {copies.then(|| view! { <CopyButton text=name label=words::copy_name() /> })}
+            {has_copy_button.then(|| view! { <CopyButton text=name label=t::copy_name() /> })}
         })
     }
 }

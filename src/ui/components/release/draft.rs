@@ -1,56 +1,61 @@
-//! What somebody typed into the dialog of one lock, kept for this tab until it is sent or the dialog is closed. No token is in it.
+//! The input of a release dialog. It is stored for the tab until it is sent or the dialog is
+//! closed. It has no token.
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::{Fingerprint, Lock, LockId, Timestamp};
+use crate::ui::i18n::operations as t;
 use crate::ui::kit::draft;
-use crate::ui::words::act as words;
 use crate::ui::{calls, paths};
 
-/// What was typed, and about whose hold.
+/// The typed text and the hold that it is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ReleaseDraft {
-    /// Whose hold.
     pub(super) owner: Fingerprint,
-    /// Since when it was held.
+    /// The start of the hold.
     pub(super) since: Timestamp,
     pub(super) reason: String,
-    /// What was typed to confirm it.
+    /// The typed confirmation.
     pub(super) typed: String,
 }
 
 impl ReleaseDraft {
-    /// What is to be decided about the lock's `first` owner or the one that was chosen before, and what somebody is told who had begun to
-    /// decide.
-    pub(super) fn restore(seen: &Lock, first: Fingerprint) -> (Self, &'static str) {
-        let since = seen.acquired_at;
+    /// Restores the draft of the lock, or starts one for its `first` owner. The text reports what
+    /// was restored; it is empty if there was no draft.
+    pub(super) fn restore(displayed: &Lock, first: Fingerprint) -> (Self, &'static str) {
+        let since = displayed.acquired_at;
         let is_an_owner = |owner: &Fingerprint| {
-            let mut owners = seen.owners.iter();
-            owners.any(|one| one.fingerprint == *owner)
+            let mut owners = displayed.owners.iter();
+            owners.any(|candidate| candidate.fingerprint == *owner)
         };
-        match draft::kept::<Self>(&name(&seen.id)) {
-            Some(kept) if kept.since == since && is_an_owner(&kept.owner) => (kept, words::kept()),
-            // Another hold is not the one that somebody had made up their mind about.
-            kept => {
-                let told = kept.as_ref().map_or("", |_| words::kept_for_another());
-                let reason = kept.map(|kept| kept.reason).unwrap_or_default();
+        match draft::load::<Self>(&storage_key(&displayed.id)) {
+            Some(saved) if saved.since == since && is_an_owner(&saved.owner) => {
+                (saved, t::draft_restored())
+            }
+            // A draft about another hold keeps only the reason: the user must decide about this
+            // hold again.
+            saved => {
+                let notice = saved
+                    .as_ref()
+                    .map_or("", |_| t::draft_restored_owner_changed());
+                let reason = saved.map(|saved| saved.reason).unwrap_or_default();
                 let (owner, typed) = (first, String::new());
-                let fresh = Self {
+                let draft = Self {
                     owner,
                     since,
                     reason,
                     typed,
                 };
-                (fresh, told)
+                (draft, notice)
             }
         }
     }
 
-    /// Asks for the release of `lock`, as it is now, from the owner that was chosen.
+    /// Returns the request that releases the chosen owner's hold of `lock`.
     pub(super) fn request(self, lock: Lock, is_confirmed: bool) -> calls::ForceRelease {
         calls::ForceRelease {
-            seen: lock.seen_hold(&self.owner, self.since),
+            expected_hold: lock.observed_hold(&self.owner, self.since),
             confirm: is_confirmed.then(|| lock.id.key.text().into_owned()),
             id: lock.id,
             fingerprint: self.owner,
@@ -58,22 +63,22 @@ impl ReleaseDraft {
         }
     }
 
-    /// Keeps it for this tab whenever something is typed.
-    pub(super) fn keep_changes(draft: RwSignal<Self>, id: &LockId) {
-        draft::keep_changes(name(id), draft);
+    /// Saves every change of the draft in the tab's session storage.
+    pub(super) fn save_changes(draft: RwSignal<Self>, id: &LockId) {
+        draft::autosave(storage_key(id), draft);
     }
 
-    /// Whether anything is kept for this lock.
-    pub(super) fn is_kept(id: &LockId) -> bool {
-        draft::is_kept(&name(id))
+    /// Whether a draft of this lock is saved.
+    pub(super) fn is_saved(id: &LockId) -> bool {
+        draft::exists(&storage_key(id))
     }
 
-    /// Keeps it no longer.
-    pub(super) fn forget(id: &LockId) {
-        draft::forget(&name(id));
+    /// Deletes the saved draft.
+    pub(super) fn delete(id: &LockId) {
+        draft::discard(&storage_key(id));
     }
 }
 
-fn name(id: &LockId) -> String {
+fn storage_key(id: &LockId) -> String {
     format!("lockkeeper-release:{}", paths::lock(id))
 }

@@ -1,29 +1,30 @@
-//! What somebody should know before they release a lock.
+//! The facts to check before a lock is released.
 
 use leptos::prelude::*;
 
-use super::super::lock_facts::renewed;
-use super::super::owner_name::grouped;
+use super::super::lock_facts::renewals_sentence;
+use super::super::owner_name::format_fingerprint;
 use crate::domain::{Fingerprint, Lock};
 use crate::ui::format::{self, LeaseWords};
+use crate::ui::i18n::{libraries, operations as t, punctuation};
 use crate::ui::live::Live;
-use crate::ui::words::{act as words, libraries, punctuation};
 
-/// Owner, age, renewals, lease, and what the library does next; kept up to date while the dialog is open.
+/// Owner, age, renewals, lease, and the reaction of the owner's library. Updated while the dialog
+/// is open.
 #[component]
 pub fn ReleaseFacts(
-    /// The lock, as up to date as it is known.
+    /// The lock's current state.
     #[prop(into)]
     lock: Signal<Lock>,
-    /// Whose hold would be released.
+    /// The owner whose hold would be released.
     #[prop(into)]
     fingerprint: Signal<Fingerprint>,
-    /// They are what was seen before, and change no more.
+    /// Whether the facts are about an earlier hold. They do not change then.
     #[prop(into)]
     is_past: Signal<bool>,
 ) -> impl IntoView {
     let live = Live::expect();
-    let at = move || match is_past.get() {
+    let as_of = move || match is_past.get() {
         true => lock.read().observed_at,
         false => live.now.get(),
     };
@@ -34,35 +35,35 @@ pub fn ReleaseFacts(
             .owners
             .iter()
             .find(|owner| owner.fingerprint == *fingerprint);
-        let label = owner.and_then(|owner| owner.label.as_deref().map(format::visible));
-        label.unwrap_or_else(|| words::no_label().to_owned())
+        let label = owner.and_then(|owner| owner.label.as_deref().map(format::escape_invisible));
+        label.unwrap_or_else(|| t::no_label().to_owned())
     };
     let held = move || {
-        let (lock, now) = (lock.read(), at());
+        let (lock, now) = (lock.read(), as_of());
         let span = format::elapsed(lock.acquired_at, now);
-        words::held_and_renewals(&span, &renewed(&lock.renewals, now))
+        t::held_and_renewals(&span, &renewals_sentence(&lock.renewals, now))
     };
-    let ends = move || {
+    let lease = move || {
         let lock = lock.read();
-        let outlives = lock.format.outlives_its_lease();
-        match format::lease(lock.lease, outlives, at()) {
-            LeaseWords::None => words::never_expires().to_owned(),
-            LeaseWords::Left(left) => words::expires_in(&punctuation::before_a_word(&left)),
-            LeaseWords::Over => words::lease_over().to_owned(),
-            LeaseWords::Past(since) => words::past_its_time(&since),
+        let outlives = lock.format.outlives_lease();
+        match format::lease(lock.lease, outlives, as_of()) {
+            LeaseWords::None => t::never_expires().to_owned(),
+            LeaseWords::Left(left) => t::expires_in(&punctuation::before_word(&left)),
+            LeaseWords::Over => t::lease_over().to_owned(),
+            LeaseWords::Past(since) => t::expired_since(&since),
         }
     };
-    let library = move || {
+    let library_reaction = move || {
         let format = lock.read().format;
-        punctuation::told(format.slug(), libraries::after_release(format))
+        punctuation::labelled(format.slug(), libraries::after_release(format))
     };
-    let watched = move || {
+    let watch_period = move || {
         let lock = lock.read();
-        let span = format::countdown(lock.watch_ms(at()));
-        if lock.format.may_come_back() {
-            words::watched_may_come_back(&span)
+        let span = format::countdown(lock.release_watch_ms(as_of()));
+        if lock.format.may_reacquire() {
+            t::watched_may_come_back(&span)
         } else {
-            words::watched(&span)
+            t::watched(&span)
         }
     };
     view! {
@@ -70,20 +71,20 @@ pub fn ReleaseFacts(
             class="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1.5 [&_dd]:wrap-anywhere [&_dt]:text-muted"
             class:text-muted=move || is_past.get()
         >
-            <dt>{words::owner()}</dt>
+            <dt>{t::owner()}</dt>
             <dd>
                 <bdi>{move || owner()}</bdi>
             </dd>
-            <dt>{words::fingerprint()}</dt>
-            <dd class="font-mono select-all">{move || grouped(&fingerprint.read())}</dd>
-            <dt>{words::held_for()}</dt>
+            <dt>{t::fingerprint()}</dt>
+            <dd class="font-mono select-all">{move || format_fingerprint(&fingerprint.read())}</dd>
+            <dt>{t::held_for()}</dt>
             <dd>{move || held()}</dd>
-            <dt>{words::lease()}</dt>
-            <dd class="font-medium">{move || ends()}</dd>
-            <dt>{words::this_library()}</dt>
-            <dd>{move || library()}</dd>
-            <dt>{words::afterwards()}</dt>
-            <dd>{move || watched()}</dd>
+            <dt>{t::lease()}</dt>
+            <dd class="font-medium">{move || lease()}</dd>
+            <dt>{t::client_library()}</dt>
+            <dd>{move || library_reaction()}</dd>
+            <dt>{t::after_release()}</dt>
+            <dd>{move || watch_period()}</dd>
         </dl>
     }
 }

@@ -1,140 +1,153 @@
-//! The part of the dialog before the act: the facts, the reason, and the confirmation.
+//! The first part of the dialog: facts, reason and confirmation.
 
 use leptos::either::Either;
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
 
-use super::super::fault_notice::FaultNotice;
+use super::super::error_notice::ErrorNotice;
 use super::super::lock_name::LockName;
-use super::Act;
+use super::ReleaseOutcome;
 use super::confirmation::Confirmation;
 use super::confirmation_field::ConfirmationField;
-use super::doubt::Doubt;
 use super::draft::ReleaseDraft;
+use super::node_coverage::NodeCoverage;
 use super::owner_choice::OwnerChoice;
-use super::reach::Reach;
-use super::target::Target;
-use super::target_changed::{TargetChanged, TargetFacts};
-use crate::domain::{Fault, Fingerprint, GroupView, Lock, LockKey};
+use super::target::TrackedHold;
+use super::target_view::{TargetChangedBanner, TargetFacts};
+use super::unreachable_notice::UnreachableNodesNotice;
+use crate::domain::{Fingerprint, GroupView, Lock, LockKey, OperationError};
 use crate::ui::calls;
+use crate::ui::i18n::operations as t;
 use crate::ui::kit::{Banner, Button, DialogHandle, TextField, Tone, Variant};
 use crate::ui::live::Live;
-use crate::ui::words::act as words;
 
-/// Asks for a reason and a confirmation, and releases the lock while its owner is still the one that was seen.
+/// Requires a reason and a confirmation, and releases the lock if its owner is still the displayed
+/// one.
 #[component]
 pub fn ReleaseForm(
-    /// The lock as it was when the dialog opened.
-    seen: Lock,
-    /// Its group.
+    /// The lock when the dialog was opened.
+    displayed: Lock,
+    /// The lock's group.
     group: Signal<Option<GroupView>>,
-    /// Closes the dialog.
+    /// The dialog's handle.
     handle: DialogHandle,
-    /// Set when it was done.
-    act: RwSignal<Option<Act>>,
+    /// Set after the release.
+    outcome: RwSignal<Option<ReleaseOutcome>>,
 ) -> impl IntoView {
-    let Some(first) = seen.owners.first().map(|owner| owner.fingerprint.clone()) else {
-        // Beside the form: a lock that nobody holds has nothing to be released.
-        return Either::Left(view! { <FaultNotice fault=Fault::NotHeld { nodes: Vec::new() } /> });
+    let Some(first) = displayed
+        .owners
+        .first()
+        .map(|owner| owner.fingerprint.clone())
+    else {
+        // A lock without an owner has no hold to release.
+        return Either::Left(
+            view! { <ErrorNotice error=OperationError::NotHeld { nodes: Vec::new() } /> },
+        );
     };
     let live = Live::expect();
-    let (draft, told) = ReleaseDraft::restore(&seen, first);
+    let (draft, restored_notice) = ReleaseDraft::restore(&displayed, first);
     let draft = RwSignal::new(draft);
-    ReleaseDraft::keep_changes(draft, &seen.id);
-    let target = Target::follow(live, &seen, draft);
-    let (key, format) = (seen.id.key.clone(), seen.format);
+    ReleaseDraft::save_changes(draft, &displayed.id);
+    let target = TrackedHold::new(live, &displayed, draft);
+    let (key, format) = (displayed.id.key.clone(), displayed.format);
     let confirmation = Memo::new(move |_| {
         let environment = group.with(|group| group.as_ref().map(|group| group.environment));
-        let is_asked_for = format.asks_to_confirm(environment);
-        is_asked_for.then(|| target.owner.with(|owner| Confirmation::of(&key, owner)))
+        let is_required = format.requires_confirmation(environment);
+        is_required.then(|| target.owner.with(|owner| Confirmation::of(&key, owner)))
     });
     let release = ServerAction::<calls::ForceRelease>::new();
-    let (is_sending, end) = (release.pending(), release.value());
-    let why_not = Signal::derive(move || {
-        let asking = is_sending.get().then(|| words::asking().to_owned());
-        asking.or_else(|| target.obstacle(live)).or_else(|| {
-            confirmation.with(|wanted| draft.with(|draft| missing(draft, wanted.as_ref())))
+    let (is_sending, response) = (release.pending(), release.value());
+    let disabled_reason = Signal::derive(move || {
+        let pending = is_sending.get().then(|| t::querying().to_owned());
+        pending.or_else(|| target.blocked_reason(live)).or_else(|| {
+            confirmation.with(|confirmation| {
+                draft.with(|draft| missing_input(draft, confirmation.as_ref()))
+            })
         })
     });
-    let asked_for = StoredValue::new(None::<(Lock, Fingerprint)>);
+    let requested = StoredValue::new(None::<(Lock, Fingerprint)>);
     let submit = move |event: SubmitEvent| {
         event.prevent_default();
-        if why_not.with_untracked(Option::is_some) {
+        if disabled_reason.with_untracked(Option::is_some) {
             return;
         }
         let (lock, draft) = (target.current.get_untracked(), draft.get_untracked());
-        asked_for.set_value(Some((lock.clone(), draft.owner.clone())));
+        requested.set_value(Some((lock.clone(), draft.owner.clone())));
         let is_confirmed = confirmation.with_untracked(Option::is_some);
         release.dispatch(draft.request(lock, is_confirmed));
     };
     Effect::new(move || {
-        let (Some(answer), Some((lock, owner))) = (end.get(), asked_for.get_value()) else {
+        let (Some(result), Some((lock, owner))) = (response.get(), requested.get_value()) else {
             return;
         };
-        if let Some(done) = Act::of(lock, owner, answer, live.now.get_untracked()) {
-            ReleaseDraft::forget(&done.lock.id);
-            act.set(Some(done));
+        if let Some(result) = ReleaseOutcome::of(lock, owner, result, live.now.get_untracked()) {
+            ReleaseDraft::delete(&result.lock.id);
+            outcome.set(Some(result));
         }
     });
-    let reach = Memo::new(move |_| target.reach());
-    let fault = move || match (is_sending.get(), end.get()) {
-        (false, Some(Err(fault))) => Some(view! { <FaultNotice fault /> }),
+    let coverage = Memo::new(move |_| target.node_coverage());
+    let error = move || match (is_sending.get(), response.get()) {
+        (false, Some(Err(error))) => Some(view! { <ErrorNotice error /> }),
         _ => None,
     };
     Either::Right(view! {
         <form class="flex flex-col gap-4" on:submit=submit novalidate=true>
-            <Heading key=seen.id.key.clone() group reach />
-            <OwnerChoice owners=seen.owners chosen=slice!(draft.owner) />
-            {(!told.is_empty()).then(|| view! { <p role="status" class="text-muted">{told}</p> })}
+            <ReleaseHeading key=displayed.id.key.clone() group coverage />
+            <OwnerChoice owners=displayed.owners chosen=slice!(draft.owner) />
+            {(!restored_notice.is_empty()).then(|| view! { <p role="status" class="text-muted">{restored_notice}</p> })}
             <TargetFacts target />
-            <Doubt reach />
+            <UnreachableNodesNotice coverage />
             <Banner tone=Tone::Warn announced=false>
-                {words::does_not_stop()}
+                {t::process_keeps_running()}
             </Banner>
             <TextField
                 id="release-reason"
-                label=words::reason()
-                hint=words::reason_hint()
+                label=t::reason()
+                hint=t::reason_hint()
                 value=slice!(draft.reason)
                 required=true
             />
-            <ConfirmationField confirmation key=seen.id.key typed=slice!(draft.typed) />
-            <TargetChanged target />
-            {fault}
+            <ConfirmationField confirmation key=displayed.id.key typed=slice!(draft.typed) />
+            <TargetChangedBanner target />
+            {error}
             <div class="flex justify-end gap-2">
                 <Button autofocus=true on_press=move |()| handle.close()>
-                    {words::cancel()}
+                    {t::cancel()}
                 </Button>
-                <Button variant=Variant::Danger submits=true why_not>
-                    {move || if is_sending.get() { words::asking_nodes() } else { words::release() }}
+                <Button variant=Variant::Danger submits=true disabled_reason>
+                    {move || if is_sending.get() { t::querying_nodes() } else { t::release() }}
                 </Button>
             </div>
         </form>
     })
 }
 
-/// Which lock, and on which of the group's nodes it is released.
+/// The lock's name, and the nodes on which it would be released.
 #[component]
-fn Heading(key: LockKey, group: Signal<Option<GroupView>>, reach: Memo<Reach>) -> impl IntoView {
-    let whereabouts = move || {
+fn ReleaseHeading(
+    key: LockKey,
+    group: Signal<Option<GroupView>>,
+    coverage: Memo<NodeCoverage>,
+) -> impl IntoView {
+    let location = move || {
         group.with(|group| match group {
-            Some(group) => reach.with(|reach| reach.whereabouts(group)),
-            None => words::unknown_group().to_owned(),
+            Some(group) => coverage.with(|coverage| coverage.location_suffix(group)),
+            None => t::unknown_group().to_owned(),
         })
     };
     view! {
         <h2 id="release-title" class="text-lg font-semibold wrap-anywhere">
-            {words::release_of()} <LockName key most=120 /> {whereabouts}
+            {t::release_of()} <LockName key max_chars=120 /> {location}
         </h2>
     }
 }
 
-/// What has to be typed before it can be sent.
-fn missing(draft: &ReleaseDraft, confirmation: Option<&Confirmation>) -> Option<String> {
+/// Returns which input is missing.
+fn missing_input(draft: &ReleaseDraft, confirmation: Option<&Confirmation>) -> Option<String> {
     if draft.reason.trim().is_empty() {
-        return Some(words::reason_first().to_owned());
+        return Some(t::reason_required().to_owned());
     }
     confirmation
-        .filter(|wanted| !wanted.is_met(&draft.typed))
-        .map(|wanted| words::first(wanted.label))
+        .filter(|confirmation| !confirmation.is_met(&draft.typed))
+        .map(|confirmation| t::do_first(confirmation.label))
 }

@@ -1,31 +1,34 @@
-//! Releasing somebody else's lock: the dialog, which follows the lock while it is open and watches what became of it after.
+//! The force-release dialog. It tracks the lock while it is open, and watches it for one renewal
+//! interval after the release.
 
 mod confirmation;
 mod confirmation_field;
-mod doubt;
 mod draft;
 mod facts;
 mod form;
-mod harm;
+mod harm_warning;
+mod node_coverage;
 mod owner_choice;
-mod reach;
 mod result;
-mod standing;
 mod target;
-mod target_changed;
+mod target_state;
+mod target_view;
+mod unreachable_notice;
 
 use leptos::prelude::*;
 
 use self::draft::ReleaseDraft;
 use self::form::ReleaseForm;
-use self::harm::ReleaseHarm;
-use self::result::ReleaseResult;
-use crate::domain::{Confidence, Fault, Fingerprint, GroupView, Lock, Released, Timestamp};
+use self::harm_warning::HarmWarning;
+use self::result::ReleaseResultView;
+use crate::domain::{
+    Confidence, Fingerprint, GroupView, Lock, OperationError, ReleaseResult, Timestamp,
+};
+use crate::ui::i18n::libraries;
 use crate::ui::kit::{Dialog, DialogHandle};
-use crate::ui::words::libraries;
 
-/// Why a lock like this is never released for its owner.
-pub fn why_never(lock: &Lock) -> Option<&'static str> {
+/// Returns why a lock of this kind can never be force-released.
+pub fn never_releasable_reason(lock: &Lock) -> Option<&'static str> {
     if lock.confidence == Confidence::Possible {
         Some(libraries::could_be_anything())
     } else {
@@ -33,34 +36,34 @@ pub fn why_never(lock: &Lock) -> Option<&'static str> {
     }
 }
 
-/// What was released, for the part of the dialog that comes after.
+/// The result of a release, for the second part of the dialog.
 #[derive(Clone)]
-struct Act {
+struct ReleaseOutcome {
     lock: Lock,
     fingerprint: Fingerprint,
-    released: Released,
-    /// Why it is not released everywhere where it has to be.
-    shortfall: Option<Fault>,
+    released: ReleaseResult,
+    /// Set if too few nodes released the lock.
+    shortfall: Option<OperationError>,
 }
 
-impl Act {
-    /// What a release of this hold came to; nothing where nothing was released.
+impl ReleaseOutcome {
+    /// Converts the response. `None` if no node released the lock.
     fn of(
         lock: Lock,
         fingerprint: Fingerprint,
-        end: Result<Released, Fault>,
+        response: Result<ReleaseResult, OperationError>,
         now: Timestamp,
     ) -> Option<Self> {
-        let (released, shortfall) = match end {
+        let (released, shortfall) = match response {
             Ok(released) => (released, None),
-            Err(Fault::PartlyReleased { ref nodes, .. }) => {
-                let released = Released {
+            Err(OperationError::PartlyReleased { ref nodes, .. }) => {
+                let released = ReleaseResult {
                     nodes: nodes.clone(),
                     at: now,
-                    holds: None,
-                    seen_after: None,
+                    hold_count: None,
+                    observed_after: None,
                 };
-                (released, end.err())
+                (released, response.err())
             }
             Err(_) => return None,
         };
@@ -73,43 +76,44 @@ impl Act {
     }
 }
 
-/// The dialog that releases a lock by force.
+/// The dialog that force-releases a lock.
 #[component]
 pub fn ReleaseDialog(
-    /// Whether it is open.
+    /// Whether the dialog is open.
     open: RwSignal<bool>,
-    /// The lock as it is on screen now.
+    /// The lock as displayed on the page.
     #[prop(into)]
     lock: Signal<Lock>,
-    /// Its group.
+    /// The lock's group.
     #[prop(into)]
     group: Signal<Option<GroupView>>,
 ) -> impl IntoView {
     let content = Callback::new(move |handle: DialogHandle| {
-        let act = RwSignal::new(None::<Act>);
-        let seen = lock.get_untracked();
-        let harm = RwSignal::new(libraries::harm(seen.format));
+        let outcome = RwSignal::new(None::<ReleaseOutcome>);
+        let displayed = lock.get_untracked();
+        let harm = RwSignal::new(libraries::harm(displayed.format));
         view! {
             <div class="p-5">
-                {move || match (act.get(), harm.get()) {
-                    (Some(act), _) => view! { <ReleaseResult act handle /> }.into_any(),
-                    (None, Some(told)) => {
-                        view! { <ReleaseHarm lock=seen.clone() harm=told handle on_accept=move |()| harm.set(None) /> }
+                {move || match (outcome.get(), harm.get()) {
+                    (Some(outcome), _) => view! { <ReleaseResultView outcome handle /> }.into_any(),
+                    (None, Some(text)) => {
+                        view! { <HarmWarning lock=displayed.clone() harm=text handle on_accept=move |()| harm.set(None) /> }
                             .into_any()
                     }
-                    (None, None) => view! { <ReleaseForm seen=seen.clone() group handle act /> }.into_any(),
+                    (None, None) => view! { <ReleaseForm displayed=displayed.clone() group handle outcome /> }.into_any(),
                 }}
             </div>
         }
         .into_any()
     });
-    // Whoever signed in again, or loaded the page again in the middle, goes on where they were; whoever closes the dialog is done.
+    // A saved draft reopens the dialog after a sign-in or a reload. Closing the dialog deletes the
+    // draft.
     Effect::new(move |was_open: Option<bool>| {
         let is_open = open.get();
         let id = lock.with_untracked(|lock| lock.id.clone());
         match was_open {
-            None if ReleaseDraft::is_kept(&id) => open.set(true),
-            Some(true) if !is_open => ReleaseDraft::forget(&id),
+            None if ReleaseDraft::is_saved(&id) => open.set(true),
+            Some(true) if !is_open => ReleaseDraft::delete(&id),
             None | Some(_) => {}
         }
         is_open

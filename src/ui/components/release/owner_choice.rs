@@ -1,12 +1,12 @@
-//! Whose hold is to be released, where several hold the lock.
+//! The choice of the hold to release, if the lock has several owners.
 
 use leptos::prelude::*;
 
 use super::super::owner_name::OwnerName;
 use crate::domain::{Fingerprint, Owner};
-use crate::ui::words::act as words;
+use crate::ui::i18n::operations as t;
 
-/// One of several owners; nothing where there is only one.
+/// Radio buttons for the owners. Empty if there is only one.
 #[component]
 pub(super) fn OwnerChoice(
     owners: Vec<Owner>,
@@ -31,7 +31,7 @@ pub(super) fn OwnerChoice(
     (owners.len() > 1).then(|| {
         view! {
             <fieldset class="flex flex-col gap-1">
-                <legend class="mb-1 font-medium">{words::whose()}</legend>
+                <legend class="mb-1 font-medium">{t::choose_owner()}</legend>
                 {owners.into_iter().map(choice).collect_view()}
             </fieldset>
         }

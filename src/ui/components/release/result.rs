@@ -1,104 +1,105 @@
-//! The part of the dialog after the act: what each node said, and what became of the lock since.
+//! The second part of the dialog: the outcome on each node, and the state of the lock since the
+//! release.
 
 use leptos::prelude::*;
 
 use super::super::lock_name::LockName;
-use super::super::node_acts::NodeActs;
-use super::Act;
-use crate::domain::{ActOutcome, Aftermath, NodeAct};
+use super::super::node_outcomes::NodeOutcomes;
+use super::ReleaseOutcome;
+use crate::domain::{NodeOutcome, NodeResult, ReleaseWatch};
 use crate::ui::audit_query::AuditQuery;
 use crate::ui::format;
-use crate::ui::kit::{Banner, Button, DialogHandle, Icon, Link, Sign, Tone};
+use crate::ui::i18n::errors::sentence;
+use crate::ui::i18n::lock::name as owner_name;
+use crate::ui::i18n::operations as t;
+use crate::ui::kit::{Banner, Button, DialogHandle, Icon, IconName, Link, Tone};
 use crate::ui::live::Live;
-use crate::ui::words::act as words;
-use crate::ui::words::faults::sentence;
-use crate::ui::words::lock::name as owner_name;
 
-/// What the release came to, then one renewal interval of watching.
+/// The outcome of the release, then the watch for one renewal interval.
 #[component]
-pub fn ReleaseResult(
-    /// What was done.
-    act: Act,
-    /// Closes the dialog.
+pub fn ReleaseResultView(
+    /// The result of the release.
+    outcome: ReleaseOutcome,
+    /// The dialog's handle.
     handle: DialogHandle,
 ) -> impl IntoView {
     let live = Live::expect();
-    let Act {
+    let ReleaseOutcome {
         lock,
         fingerprint,
         released,
         shortfall,
-    } = act;
+    } = outcome;
     let (id, at) = (lock.id.clone(), released.at);
-    let until = at.plus_millis(i64::try_from(lock.watch_ms(at)).unwrap_or(i64::MAX));
-    let aftermath = Memo::new(move |before: Option<&Aftermath>| {
+    let until = at.plus_millis(i64::try_from(lock.release_watch_ms(at)).unwrap_or(i64::MAX));
+    let watch = Memo::new(move |before: Option<&ReleaseWatch>| {
         let current = live.lock(&id);
-        let current = current.as_ref().map(|lock| (lock, live.seen_at(lock)));
-        Aftermath::now(&fingerprint, at, until, current, live.now.get(), before)
+        let current = current.as_ref().map(|lock| (lock, live.last_seen_at(lock)));
+        ReleaseWatch::evaluate(&fingerprint, at, until, current, live.now.get(), before)
     });
-    let left = move || {
+    let time_left = move || {
         format::countdown(u64::try_from(until.since(live.now.get()).as_millis()).unwrap_or(0))
     };
     let summary = summary(&released.nodes);
-    let audit = AuditQuery::of_lock(&lock.id).path();
+    let audit = AuditQuery::for_lock(&lock.id).path();
     view! {
         <div class="flex flex-col gap-4">
             <h2 id="release-title" class="text-lg font-semibold wrap-anywhere">
-                {if shortfall.is_some() { words::partly_released() } else { words::released() }} <LockName key=lock.id.key.clone() most=120 />
+                {if shortfall.is_some() { t::partly_released() } else { t::released() }} <LockName key=lock.id.key.clone() max_chars=120 />
             </h2>
             <section class="flex flex-col gap-1.5">
-                <p>{summary}{words::at(&format::time_of_day(at))}</p>
-                <NodeActs acts=released.nodes />
+                <p>{summary}{t::at(&format::time_of_day(at))}</p>
+                <NodeOutcomes outcomes=released.nodes />
             </section>
-            <section class="flex flex-col gap-1.5" aria-label=words::what_became()>
-                {move || if let Some(fault) = &shortfall {
-                    // Whether it is gone cannot be seen before its nodes are back.
-                    told(sentence(fault), words::partly_released_advice())
+            <section class="flex flex-col gap-1.5" aria-label=t::release_watch()>
+                {move || if let Some(error) = &shortfall {
+                    // The lock's state is unknown until the unreachable nodes are back.
+                    warning_banner(sentence(error), t::partly_released_advice())
                 } else {
-                    match aftermath.get() {
-                    Aftermath::Watching { absent } => {
-                        let told = if absent { words::absent_watching() } else { words::watching() };
+                    match watch.get() {
+                    ReleaseWatch::Watching { absent } => {
+                        let text = if absent { t::absent_watching() } else { t::watching() };
                         view! {
                             <p class="text-muted">
-                                {told} {move || left()} {words::one_interval()}
+                                {text} {move || time_left()} {t::renewal_interval()}
                             </p>
                         }
                         .into_any()
                     }
-                    Aftermath::Gone => {
+                    ReleaseWatch::Gone => {
                         view! {
                             <p role="status" class="inline-flex items-center gap-2 font-semibold text-held">
-                                <Icon sign=Sign::Check />
-                                {words::gone()}
+                                <Icon name=IconName::Check />
+                                {t::released_for_good()}
                             </p>
                         }
                         .into_any()
                     }
-                    Aftermath::PutBack { at } => {
-                        told(words::put_back(&format::time_of_day(at)), words::put_back_advice())
+                    ReleaseWatch::Reacquired { at } => {
+                        warning_banner(t::reacquired(&format::time_of_day(at)), t::reacquired_advice())
                     }
-                    Aftermath::Taken { by, at } => {
-                        told(words::taken(&format::time_of_day(at), &owner_name(&by)), words::taken_advice())
+                    ReleaseWatch::TakenOver { owner: by, at } => {
+                        warning_banner(t::taken_over(&format::time_of_day(at), &owner_name(&by)), t::taken_over_advice())
                     }
-                    Aftermath::StillThere => {
-                        told(words::still_there().to_owned(), words::still_there_advice())
+                    ReleaseWatch::StillHeld => {
+                        warning_banner(t::still_held().to_owned(), t::still_held_advice())
                     }
                 }
                 }}
             </section>
             <div class="flex flex-wrap items-center justify-end gap-4">
                 <Link href=audit class="underline underline-offset-2">
-                    {words::in_audit()}
+                    {t::view_in_audit_log()}
                 </Link>
                 <Button autofocus=true on_press=move |()| handle.close()>
-                    {words::close()}
+                    {t::close()}
                 </Button>
             </div>
         </div>
     }
 }
 
-fn told(sentence: String, advice: &'static str) -> AnyView {
+fn warning_banner(sentence: String, advice: &'static str) -> AnyView {
     view! {
         <Banner tone=Tone::Warn>
             <p class="font-semibold">{sentence}</p>
@@ -108,13 +109,13 @@ fn told(sentence: String, advice: &'static str) -> AnyView {
     .into_any()
 }
 
-fn summary(nodes: &[NodeAct]) -> String {
-    let on = nodes
+fn summary(nodes: &[NodeResult]) -> String {
+    let count = nodes
         .iter()
-        .filter(|node| node.outcome == ActOutcome::Released)
+        .filter(|node| node.outcome == NodeOutcome::Released)
         .count();
     match nodes.len() {
-        1 => words::on_its_node().to_owned(),
-        all => words::on_some(on, all),
+        1 => t::released_on_node().to_owned(),
+        total => t::released_on_nodes(count, total),
     }
 }

@@ -1,26 +1,26 @@
-//! Completes what is typed into the box, out of what was seen.
+//! Completion for the search field, from observed names.
 
 use leptos::ev;
 use leptos::html;
 use leptos::prelude::*;
 
 use crate::domain::owners;
-use crate::domain::search::{Completion, Known, complete};
+use crate::domain::search::{CompletionSource, SearchCompletion, complete};
 use crate::ui::live::Live;
 
-/// So many owners are offered at most, whoever matches first.
-const MOST_OWNERS: usize = 200;
+/// The maximum number of names of each kind that are suggested.
+const MAX_NAMES: usize = 200;
 
-/// What is offered for what stands in the field, and which of it is picked. A handle: copy it freely.
+/// The suggestions for the text in the field, and the selected one. A copyable handle.
 #[derive(Clone, Copy)]
 pub(super) struct Completer {
     live: Live,
-    /// Where it is typed.
+    /// The input element.
     pub(super) field: NodeRef<html::Input>,
-    completion: RwSignal<Completion>,
-    /// Which of the offers the next key takes.
-    pub(super) picked: RwSignal<Option<usize>>,
-    /// Takes the text whenever it changes.
+    completion: RwSignal<SearchCompletion>,
+    /// The index of the selected suggestion.
+    pub(super) selected: RwSignal<Option<usize>>,
+    /// Called with the text on every change.
     on_search: Callback<String>,
 }
 
@@ -30,73 +30,74 @@ impl Completer {
             live,
             field: NodeRef::new(),
             completion: RwSignal::default(),
-            picked: RwSignal::new(None),
+            selected: RwSignal::new(None),
             on_search,
         }
     }
 
-    /// What is offered.
-    pub(super) fn offers(self) -> Vec<String> {
-        self.completion.with(|completion| completion.offers.clone())
+    /// Returns the suggestions. Tracked.
+    pub(super) fn suggestions(self) -> Vec<String> {
+        self.completion
+            .with(|completion| completion.suggestions.clone())
     }
 
-    /// Whether anything is offered.
+    /// Whether there are suggestions. Tracked.
     pub(super) fn is_open(self) -> bool {
         self.completion
-            .with(|completion| !completion.offers.is_empty())
+            .with(|completion| !completion.suggestions.is_empty())
     }
 
-    /// Offers nothing any more.
+    /// Removes the suggestions.
     pub(super) fn close(self) {
-        self.completion.set(Completion::default());
-        self.picked.set(None);
+        self.completion.set(SearchCompletion::default());
+        self.selected.set(None);
     }
 
-    /// Something was typed.
-    pub(super) fn typed(self, event: &ev::Event) {
+    /// Handles an input event.
+    pub(super) fn handle_input(self, event: &ev::Event) {
         let text = event_target_value(event);
-        self.offer(&text, cursor(self.field, &text));
+        self.update(&text, cursor_offset(self.field, &text));
         self.on_search.run(text);
     }
 
-    /// Puts one of the offers into the field.
-    pub(super) fn take(self, nth: usize) {
+    /// Inserts a suggestion into the field.
+    pub(super) fn accept(self, nth: usize) {
         let Some(input) = self.field.get_untracked() else {
             return;
         };
         let text = input.value();
-        let taken = self.completion.with_untracked(|completion| {
-            let offer = completion.offers.get(nth)?;
-            (completion.to <= text.len()).then(|| completion.take(&text, offer))
+        let accepted = self.completion.with_untracked(|completion| {
+            let suggestion = completion.suggestions.get(nth)?;
+            (completion.to <= text.len()).then(|| completion.apply(&text, suggestion))
         });
-        let Some((text, at)) = taken else { return };
+        let Some((text, at)) = accepted else { return };
         input.set_value(&text);
-        let place = u32::try_from(text[..at].encode_utf16().count()).unwrap_or(u32::MAX);
-        let _not_shown = input.set_selection_range(place, place);
+        let position = u32::try_from(text[..at].encode_utf16().count()).unwrap_or(u32::MAX);
+        let _not_shown = input.set_selection_range(position, position);
         if text[..at].ends_with(' ') {
             self.close();
         } else {
-            self.offer(&text, at);
+            self.update(&text, at);
         }
         self.on_search.run(text);
     }
 
-    /// A key of a combobox was pressed.
-    pub(super) fn press(self, event: &ev::KeyboardEvent) {
-        let picked = self.picked;
+    /// Handles the keys of an ARIA combobox.
+    pub(super) fn handle_key(self, event: &ev::KeyboardEvent) {
+        let selected = self.selected;
         let count = self
             .completion
-            .with_untracked(|completion| completion.offers.len());
-        match (event.key().as_str(), picked.get_untracked()) {
+            .with_untracked(|completion| completion.suggestions.len());
+        match (event.key().as_str(), selected.get_untracked()) {
             ("ArrowDown", _) if count == 0 => {
                 let text = event_target_value(event);
-                self.offer(&text, cursor(self.field, &text));
+                self.update(&text, cursor_offset(self.field, &text));
             }
-            ("ArrowDown", now) => picked.set(Some(now.map_or(0, |now| (now + 1) % count))),
+            ("ArrowDown", now) => selected.set(Some(now.map_or(0, |now| (now + 1) % count))),
             ("ArrowUp", now) if count > 0 => {
-                picked.set(Some(now.filter(|now| *now > 0).unwrap_or(count) - 1));
+                selected.set(Some(now.filter(|now| *now > 0).unwrap_or(count) - 1));
             }
-            ("Enter" | "Tab", Some(now)) if count > 0 => self.take(now),
+            ("Enter" | "Tab", Some(now)) if count > 0 => self.accept(now),
             ("Enter", None) => {
                 self.close();
                 return;
@@ -107,53 +108,53 @@ impl Completer {
         event.prevent_default();
     }
 
-    fn offer(self, text: &str, cursor: usize) {
-        self.picked.set(None);
+    fn update(self, text: &str, cursor: usize) {
+        self.selected.set(None);
         self.completion
-            .set(complete(text, cursor, &known(self.live)));
+            .set(complete(text, cursor, &vocabulary(self.live)));
     }
 }
 
-/// Where the cursor stands, in bytes of the text.
-fn cursor(field: NodeRef<html::Input>, text: &str) -> usize {
+/// The position of the cursor as a byte offset. The browser reports UTF-16 code units.
+fn cursor_offset(field: NodeRef<html::Input>, text: &str) -> usize {
     let input = field.get_untracked();
     let units = input.and_then(|input| input.selection_start().ok().flatten());
     let Some(units) = units.and_then(|units| usize::try_from(units).ok()) else {
         return text.len();
     };
-    let mut seen = 0;
-    for (at, sign) in text.char_indices() {
-        if seen >= units {
+    let mut units_before = 0;
+    for (at, character) in text.char_indices() {
+        if units_before >= units {
             return at;
         }
-        seen += sign.len_utf16();
+        units_before += character.len_utf16();
     }
     text.len()
 }
 
-/// What was seen, and can therefore be offered.
-fn known(live: Live) -> Known {
+/// The observed names that can be suggested.
+fn vocabulary(live: Live) -> CompletionSource {
     untrack(|| {
-        let mut known = live.with_groups(|groups| Known {
+        let mut source = live.with_groups(|groups| CompletionSource {
             groups: groups.iter().map(|group| group.name.clone()).collect(),
             nodes: groups
                 .iter()
                 .flat_map(|group| &group.nodes)
                 .map(|node| node.name.clone())
                 .collect(),
-            ..Known::default()
+            ..CompletionSource::default()
         });
-        known.formats = live.with_counts(|counts| counts.formats.keys().cloned().collect());
-        known.owners = live.with_locks(|locks| {
+        source.formats = live.with_counts(|counts| counts.formats.keys().cloned().collect());
+        source.owners = live.with_locks(|locks| {
             let owners = locks.values().flat_map(|lock| &lock.owners);
             let labels = owners.filter_map(|owner| owner.label.as_deref());
             labels.map(|label| owners::host(label).to_owned()).collect()
         });
-        for names in [&mut known.nodes, &mut known.owners] {
+        for names in [&mut source.nodes, &mut source.owners] {
             names.sort_unstable();
             names.dedup();
-            names.truncate(MOST_OWNERS);
+            names.truncate(MAX_NAMES);
         }
-        known
+        source
     })
 }

@@ -1,68 +1,68 @@
-//! A chart of strokes over time, with levels that mean something and the present as a line.
+//! A line chart over time, with labelled thresholds and a marker for the current time.
 
 use leptos::prelude::*;
 
-use super::{Chart, Reach, share};
+use super::{Chart, Scale, percent};
 use crate::ui::kit::Tone;
 
-/// One stroke, from one point to another.
+/// A line segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stroke {
-    /// Where it begins: to the right, and up.
+    /// The start: horizontal and vertical value.
     pub from: (i64, i64),
-    /// Where it ends.
+    /// The end.
     pub to: (i64, i64),
-    /// Whether it is not there yet, only expected.
+    /// Whether the segment is a forecast.
     pub is_expected: bool,
 }
 
-/// A height that means something.
+/// A labelled threshold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Level {
-    /// How high.
+    /// The value.
     pub at: i64,
-    /// What it means.
-    pub words: String,
-    /// In which colour.
+    /// The label.
+    pub label: String,
+    /// The colour.
     pub tone: Tone,
 }
 
-/// How high the picture is, in pixels, and how much of that is left free above and below.
-const HIGH: i64 = 120;
-const EDGE: i64 = 6;
+/// The height of the picture and its vertical margin, in pixels.
+const HEIGHT: i64 = 120;
+const MARGIN: i64 = 6;
 
-/// Strokes over time.
+/// A line chart over time.
 #[component]
 pub fn LineChart(
-    /// What tells its parts from those of other charts on the page.
+    /// A unique prefix for element ids.
     id: &'static str,
-    /// What it is called.
+    /// The title.
     #[prop(into)]
     title: String,
-    /// What it shows, in a sentence.
+    /// The summary, in a sentence.
     #[prop(into)]
     summary: Signal<String>,
-    /// What stands at the beginning and at the end of its lower side.
+    /// The labels at both ends of the horizontal axis.
     #[prop(into)]
     ends: Signal<(String, String)>,
-    /// What it reaches over: to the right, and up.
+    /// The horizontal and the vertical scale.
     #[prop(into)]
-    reach: Signal<(Reach, Reach)>,
-    /// The strokes.
+    reach: Signal<(Scale, Scale)>,
+    /// The segments.
     #[prop(into)]
     strokes: Signal<Vec<Stroke>>,
-    /// The levels.
+    /// The thresholds.
     #[prop(into)]
     levels: Signal<Vec<Level>>,
-    /// Where the present is.
+    /// The current time on the horizontal axis.
     #[prop(into)]
     present: Signal<i64>,
-    /// What the table is called, its columns and its rows.
+    /// The label, the column titles and the rows of the table.
     table: (String, Vec<&'static str>, Signal<Vec<Vec<String>>>),
 ) -> impl IntoView {
-    let up = |reach: Reach, at: i64| {
-        let usable = HIGH - 2 * EDGE;
-        (HIGH - EDGE - reach.place(at) * usable / 1_000).to_string()
+    let up = |reach: Scale, at: i64| {
+        let usable = HEIGHT - 2 * MARGIN;
+        (HEIGHT - MARGIN - reach.position(at) * usable / 1_000).to_string()
     };
     let drawn = move || {
         let (right, high) = reach.get();
@@ -71,9 +71,9 @@ pub fn LineChart(
             view! {
                 <line
                     class="text-held"
-                    x1=share(right.place(stroke.from.0))
+                    x1=percent(right.position(stroke.from.0))
                     y1=up(high, stroke.from.1)
-                    x2=share(right.place(stroke.to.0))
+                    x2=percent(right.position(stroke.to.0))
                     y2=up(high, stroke.to.1)
                     stroke="currentColor"
                     stroke-width="2"
@@ -102,15 +102,15 @@ pub fn LineChart(
         };
         levels.with(|levels| levels.iter().map(line).collect_view())
     };
-    let now = move || share(reach.get().0.place(present.get()));
+    let now = move || percent(reach.get().0.position(present.get()));
     let now_too = now;
-    let said = move || {
+    let legend = move || {
         let word = |level: &Level| {
             let class = format!("inline-flex items-center gap-1 {}", level.tone.text());
             view! {
                 <span class=class>
                     <span aria-hidden="true">"┄"</span>
-                    {level.words.clone()}
+                    {level.label.clone()}
                 </span>
             }
         };
@@ -118,11 +118,11 @@ pub fn LineChart(
     };
     let (as_table, columns, rows) = table;
     view! {
-        <p class="mb-1 flex flex-wrap gap-x-4 text-xs">{said}</p>
+        <p class="mb-1 flex flex-wrap gap-x-4 text-xs">{legend}</p>
         <Chart id title summary ends as_table columns rows>
-            <svg class="block w-full rounded bg-sunken" width="100%" height=HIGH.to_string() aria-hidden="true">
+            <svg class="block w-full rounded bg-sunken" width="100%" height=HEIGHT.to_string() aria-hidden="true">
                 {across}
-                <line class="text-muted" x1=now y1="0" x2=now_too y2=HIGH.to_string() stroke="currentColor" stroke-width="1"></line>
+                <line class="text-muted" x1=now y1="0" x2=now_too y2=HEIGHT.to_string() stroke="currentColor" stroke-width="1"></line>
                 {drawn}
             </svg>
         </Chart>

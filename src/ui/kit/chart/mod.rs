@@ -1,6 +1,8 @@
-//! Charts: a picture that says in a sentence what it shows, and the same as a table for whoever cannot see it or wants the figures.
+//! Charts. Each has a text summary and a table of the same data, for screen readers and for exact
+//! figures.
 //!
-//! Drawn with attributes alone, in the colours of the theme; lengths are shares of the width, so nothing is stretched.
+//! Charts are SVG without inline styles, in the colours of the theme. Lengths are percentages of
+//! the width.
 
 mod line;
 mod spans;
@@ -9,54 +11,55 @@ use leptos::prelude::*;
 
 use super::table::Table;
 pub use line::{Level, LineChart, Stroke};
-pub use spans::{Span, SpanChart, SpanRow};
+pub use spans::{ChartSpan, SpanChart, SpanRow};
 
-/// From where to where a side of a chart reaches.
+/// The value range of a chart axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reach {
-    /// Its beginning.
+pub struct Scale {
+    /// The lowest value.
     pub from: i64,
-    /// Its end.
+    /// The highest value.
     pub until: i64,
 }
 
-impl Reach {
-    /// Where something lies, in thousandths of the side; what lies beyond an end is at that end.
-    pub fn place(self, at: i64) -> i64 {
-        let whole = self.until.saturating_sub(self.from).max(1);
-        let part = at.saturating_sub(self.from).clamp(0, whole);
-        part.saturating_mul(1_000) / whole
+impl Scale {
+    /// The position of a value on the axis, in thousandths. Values outside of the range are
+    /// clamped.
+    pub fn position(self, at: i64) -> i64 {
+        let length = self.until.saturating_sub(self.from).max(1);
+        let offset = at.saturating_sub(self.from).clamp(0, length);
+        offset.saturating_mul(1_000) / length
     }
 
-    /// Whether something lies on it.
-    pub fn has(self, at: i64) -> bool {
+    /// Whether the value is in the range.
+    pub fn contains(self, at: i64) -> bool {
         (self.from..=self.until).contains(&at)
     }
 }
 
-/// Thousandths as a share for an attribute: `12.3%`.
-pub fn share(thousandths: i64) -> String {
+/// Formats thousandths as a percentage for an SVG attribute: `12.3%`.
+pub fn percent(thousandths: i64) -> String {
     format!("{}.{}%", thousandths / 10, thousandths % 10)
 }
 
-/// The frame of a chart: its title and sentence for a screen reader, the picture, what stands below it, and the table.
+/// The frame of a chart: title, summary, picture, axis labels and table.
 #[component]
 pub fn Chart(
-    /// What tells its parts from those of other charts on the page.
+    /// A unique prefix for element ids.
     id: &'static str,
-    /// What it is called.
+    /// The title.
     #[prop(into)]
     title: String,
-    /// What it shows, in a sentence.
+    /// The summary, in a sentence.
     #[prop(into)]
     summary: Signal<String>,
-    /// What stands at the beginning and at the end of its lower side.
+    /// The labels at both ends of the horizontal axis.
     #[prop(into)]
     ends: Signal<(String, String)>,
-    /// What the table is called.
+    /// The label of the table.
     #[prop(into)]
     as_table: String,
-    /// The titles of the table's columns.
+    /// The column titles of the table.
     columns: Vec<&'static str>,
     /// The rows of the table.
     #[prop(into)]
@@ -64,7 +67,7 @@ pub fn Chart(
     /// The picture.
     children: Children,
 ) -> impl IntoView {
-    let named = format!("{id}-summary");
+    let summary_id = format!("{id}-summary");
     let cells = move || {
         let row = |cells: Vec<String>| {
             let cell = |text| view! { <td class="pe-4">{text}</td> };
@@ -74,14 +77,14 @@ pub fn Chart(
     };
     view! {
         <figure class="m-0">
-            <div role="img" aria-label=title aria-describedby=named.clone()>
+            <div role="img" aria-label=title aria-describedby=summary_id.clone()>
                 {children()}
             </div>
             <p class="mt-1 flex justify-between gap-4 text-xs text-muted tabular-nums" aria-hidden="true">
                 <span>{move || ends.get().0}</span>
                 <span>{move || ends.get().1}</span>
             </p>
-            <figcaption id=named class="mt-1 text-xs text-muted">
+            <figcaption id=summary_id class="mt-1 text-xs text-muted">
                 {summary}
             </figcaption>
             <details class="mt-1 text-xs">
@@ -99,19 +102,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lies_beyond_an_end_is_drawn_at_that_end() {
-        let reach = Reach {
+    fn values_outside_of_the_scale_are_clamped() {
+        let reach = Scale {
             from: 100,
             until: 300,
         };
         for (at, place) in [(100, 0), (150, 250), (300, 1_000), (0, 0), (900, 1_000)] {
-            assert_eq!(reach.place(at), place);
+            assert_eq!(reach.position(at), place);
         }
-        assert!(reach.has(300) && !reach.has(301));
-        let nothing = Reach { from: 5, until: 5 };
-        assert_eq!(nothing.place(5), 0);
+        assert!(reach.contains(300) && !reach.contains(301));
+        let nothing = Scale { from: 5, until: 5 };
+        assert_eq!(nothing.position(5), 0);
         assert_eq!(
-            (share(0), share(123), share(1_000)),
+            (percent(0), percent(123), percent(1_000)),
             ("0.0%".into(), "12.3%".into(), "100.0%".into())
         );
     }

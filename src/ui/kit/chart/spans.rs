@@ -1,57 +1,58 @@
-//! A chart of spans over time, a row for each who had them: bars, what was told within them, and what was cut short.
+//! A chart of time spans with one row per owner of the spans: bars, ticks, and crosses at
+//! interrupted bars.
 
 use leptos::prelude::*;
 
-use super::{Chart, Reach, share};
+use super::{Chart, Scale, percent};
 use crate::ui::kit::Tone;
 
-/// A bar from one moment to another.
+/// A bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
-    /// Its beginning.
+pub struct ChartSpan {
+    /// The start.
     pub from: i64,
-    /// Its end.
+    /// The end.
     pub until: i64,
-    /// In which colour.
+    /// The colour.
     pub tone: Tone,
-    /// Whether somebody cut it short: a cross stands at its end.
-    pub is_cut: bool,
-    /// Whether it goes on: it has no end yet.
-    pub goes_on: bool,
+    /// Whether the span was interrupted; marked by a cross at its end.
+    pub is_interrupted: bool,
+    /// Whether the span has not ended yet.
+    pub is_ongoing: bool,
 }
 
-/// The bars of one.
+/// A row of bars.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SpanRow {
-    /// Whose they are.
+    /// The name of the row.
     pub name: String,
     /// The bars.
-    pub spans: Vec<Span>,
-    /// Moments that are marked by a tick.
+    pub spans: Vec<ChartSpan>,
+    /// Times that are marked by a tick.
     pub ticks: Vec<i64>,
 }
 
-/// Spans over time.
+/// A chart of time spans.
 #[component]
 pub fn SpanChart(
-    /// What tells its parts from those of other charts on the page.
+    /// A unique prefix for element ids.
     id: &'static str,
-    /// What it is called.
+    /// The title.
     #[prop(into)]
     title: String,
-    /// What it shows, in a sentence.
+    /// The summary, in a sentence.
     #[prop(into)]
     summary: Signal<String>,
-    /// What stands at the beginning and at the end of its lower side.
+    /// The labels at both ends of the horizontal axis.
     #[prop(into)]
     ends: Signal<(String, String)>,
-    /// What it reaches over.
+    /// The horizontal scale.
     #[prop(into)]
-    reach: Signal<Reach>,
+    reach: Signal<Scale>,
     /// The rows.
     #[prop(into)]
     rows: Signal<Vec<SpanRow>>,
-    /// What the table is called, its columns and its rows.
+    /// The label, the column titles and the rows of the table.
     table: (String, Vec<&'static str>, Signal<Vec<Vec<String>>>),
 ) -> impl IntoView {
     let drawn = move || {
@@ -68,29 +69,29 @@ pub fn SpanChart(
 }
 
 #[component]
-fn Row(row: SpanRow, reach: Reach) -> impl IntoView {
-    let bar = |span: &Span| {
-        let (from, until) = (reach.place(span.from), reach.place(span.until));
+fn Row(row: SpanRow, reach: Scale) -> impl IntoView {
+    let bar = |span: &ChartSpan| {
+        let (from, until) = (reach.position(span.from), reach.position(span.until));
         let tone = span.tone.text();
-        let cut = span.is_cut.then(|| {
+        let cut = span.is_interrupted.then(|| {
             view! {
-                <svg class="text-alarm" x=share(until) y="4" width="1" height="12" overflow="visible">
+                <svg class="text-alarm" x=percent(until) y="4" width="1" height="12" overflow="visible">
                     <path d="M-4 2 4 10M4 2-4 10" stroke="currentColor" stroke-width="2" stroke-linecap="round"></path>
                 </svg>
             }
         });
-        // What goes on has no end on the right.
-        let radius = if span.goes_on { "0" } else { "2" };
+        // An ongoing span has no rounded end.
+        let radius = if span.is_ongoing { "0" } else { "2" };
         view! {
-            <rect class=tone x=share(from) y="5" width=share((until - from).max(3)) height="10" rx=radius fill="currentColor" fill-opacity="0.75"></rect>
+            <rect class=tone x=percent(from) y="5" width=percent((until - from).max(3)) height="10" rx=radius fill="currentColor" fill-opacity="0.75"></rect>
             {cut}
         }
     };
     let tick = |at: &i64| {
-        let x = share(reach.place(*at));
+        let x = percent(reach.position(*at));
         view! { <line class="text-ink" x1=x.clone() y1="2" x2=x y2="18" stroke="currentColor" stroke-width="1"></line> }
     };
-    let ticks = row.ticks.iter().filter(|at| reach.has(**at)).map(tick);
+    let ticks = row.ticks.iter().filter(|at| reach.contains(**at)).map(tick);
     view! {
         <div class="grid grid-cols-[minmax(5rem,9rem)_minmax(0,1fr)] items-center gap-2">
             <bdi class="truncate text-xs" title=row.name.clone()>

@@ -1,9 +1,10 @@
-//! The charts of the kit, with figures that never change: what is drawn is compared with a picture.
+//! The charts of the UI kit, with constant data, because the rendering is compared with a
+//! screenshot.
 
 use leptos::prelude::*;
 
 use crate::ui::kit::Tone;
-use crate::ui::kit::chart::{Level, LineChart, Reach, Span, SpanChart, SpanRow, Stroke};
+use crate::ui::kit::chart::{ChartSpan, Level, LineChart, Scale, SpanChart, SpanRow, Stroke};
 
 /// A chart of each kind.
 #[component]
@@ -41,20 +42,20 @@ fn Lines() -> impl IntoView {
         stroke((30, 90), (60, 60), false),
         stroke((60, 60), (120, 0), true),
     ];
-    let level = |at, words: &str, tone| Level {
+    let level = |at, label: &str, tone| Level {
         at,
-        words: words.to_owned(),
+        label: label.to_owned(),
         tone,
     };
     let levels = vec![
-        level(60, "worth a look", Tone::Warn),
-        level(30, "needs a person", Tone::Alarm),
+        level(60, "warning", Tone::Warn),
+        level(30, "needs attention", Tone::Alarm),
     ];
-    let across = Reach {
+    let across = Scale {
         from: 0,
         until: 120,
     };
-    let up = Reach { from: 0, until: 90 };
+    let up = Scale { from: 0, until: 90 };
     let rows = cells(&[["0", "90"], ["30", "60"], ["60", "60"]]);
     view! {
         <LineChart
@@ -66,49 +67,49 @@ fn Lines() -> impl IntoView {
             strokes=Signal::stored(strokes)
             levels=Signal::stored(levels)
             present=Signal::stored(60)
-            table=("The strokes as a table".to_owned(), vec!["When", "How high"], rows)
+            table=("The strokes as a table".to_owned(), vec!["Time", "Value"], rows)
         />
     }
 }
 
 #[component]
 fn Spans() -> impl IntoView {
-    let span = |from, until, tone| Span {
+    let span = |from, until, tone| ChartSpan {
         from,
         until,
         tone,
-        is_cut: false,
-        goes_on: false,
+        is_interrupted: false,
+        is_ongoing: false,
     };
     let row = |name: &str, spans, ticks| SpanRow {
         name: name.to_owned(),
         spans,
         ticks,
     };
-    let cut = Span {
-        is_cut: true,
+    let cut = ChartSpan {
+        is_interrupted: true,
         ..span(20, 50, Tone::Warn)
     };
-    let unended = Span {
-        goes_on: true,
+    let unended = ChartSpan {
+        is_ongoing: true,
         ..span(55, 120, Tone::Good)
     };
     let bars = vec![
         row("ended", vec![span(0, 15, Tone::Good)], vec![5, 10]),
-        row("cut short", vec![cut], vec![25, 30, 35, 40]),
+        row("interrupted", vec![cut], vec![25, 30, 35, 40]),
         row(
-            "goes on",
+            "ongoing",
             vec![unended, span(80, 90, Tone::Alarm)],
             vec![70],
         ),
         row(
-            "somebody with a name longer than its place",
+            "a name longer than its column",
             vec![span(52, 53, Tone::Unsure)],
             Vec::new(),
         ),
     ];
-    let rows = cells(&[["ended", "15"], ["cut short", "30"], ["goes on", "65"]]);
-    let reach = Reach {
+    let rows = cells(&[["ended", "15"], ["interrupted", "30"], ["ongoing", "65"]]);
+    let reach = Scale {
         from: 0,
         until: 120,
     };
@@ -120,7 +121,7 @@ fn Spans() -> impl IntoView {
             ends=ends()
             reach=Signal::stored(reach)
             rows=Signal::stored(bars)
-            table=("The spans as a table".to_owned(), vec!["Who", "How long"], rows)
+            table=("The spans as a table".to_owned(), vec!["Name", "Duration"], rows)
         />
     }
 }

@@ -1,25 +1,27 @@
--- A running program; it raises `beat` every few seconds. One whose beat stands still was killed.
+-- A running process. It increases `heartbeat` every few seconds; an instance whose heartbeat stops
+-- was killed.
 CREATE TABLE instance (
     id TEXT NOT NULL PRIMARY KEY,
-    beat BIGINT NOT NULL
+    heartbeat BIGINT NOT NULL
 );
 
--- `line` is the entry as it is exported, with its number, the hash of the entry before and its own; the other columns are for
--- searching. `id` is what beginning and end of an operation have in common. `state`: 0 a beginning whose end was written, 1 a
--- beginning without an end, 2 an end. Entries that were imported after others had been written have numbers below 1.
+-- `line` is the entry in its export format, with its sequence number, the hash of the previous
+-- entry and its own hash. The other columns are for searching. `id` connects the start and the end
+-- of an operation. `state`: 0 = start with a written end, 1 = start without an end, 2 = end.
+-- Entries imported after others were written have sequence numbers below 1.
 CREATE TABLE audit_entry (
-    number BIGINT NOT NULL PRIMARY KEY,
+    seq BIGINT NOT NULL PRIMARY KEY,
     id TEXT NOT NULL,
     state BIGINT NOT NULL,
-    operation TEXT NOT NULL,
+    action TEXT NOT NULL,
     group_name TEXT,
     lock_key BYTEA,
-    principal TEXT NOT NULL,
+    actor TEXT NOT NULL,
     address TEXT,
-    began_at BIGINT NOT NULL,
-    outcome TEXT,
+    started_at BIGINT NOT NULL,
+    result TEXT,
     line TEXT NOT NULL
 );
 
-CREATE INDEX audit_entry_lock ON audit_entry (lock_key, number) WHERE lock_key IS NOT NULL;
+CREATE INDEX audit_entry_lock ON audit_entry (lock_key, seq) WHERE lock_key IS NOT NULL;
 CREATE INDEX audit_entry_open ON audit_entry (id) WHERE state = 1;

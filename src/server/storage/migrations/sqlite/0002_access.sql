@@ -1,16 +1,16 @@
--- `id` is a digest of what the browser has; `data` says whose session it is, what let them in, and when it ends in any case. Times here
--- and below are milliseconds since 1970.
+-- `id` is a digest of the session cookie. `data` has the user, the authentication method and the
+-- absolute expiry of the session. Times here and below are milliseconds since 1970.
 CREATE TABLE session (
     id TEXT NOT NULL PRIMARY KEY,
-    person TEXT NOT NULL,
+    username TEXT NOT NULL,
     data TEXT NOT NULL,
     expires_at INTEGER NOT NULL
 );
 
-CREATE INDEX session_person ON session (person);
+CREATE INDEX session_username ON session (username);
 
--- Failed attempts of one account, network or both, and networks that are known for an account. `name` is made with a key that is not
--- in the database.
+-- Failed attempts of an account, a network or both, and networks known for an account. `name` is
+-- derived with a key that is not in the database.
 CREATE TABLE sign_in_attempt (
     name TEXT NOT NULL PRIMARY KEY,
     failures INTEGER NOT NULL,
@@ -18,15 +18,16 @@ CREATE TABLE sign_in_attempt (
     expires_at INTEGER NOT NULL
 );
 
--- An acquire with an Idempotency-Key: claimed by the console that does it, or answered. `scope` and `request` are digests, `answer` is
--- sealed with what only the client has. `answered` counts up.
+-- One row for each acquire with an Idempotency-Key. `claimed_by` is the console that executes it.
+-- `scope` and `request` are digests. `response` is encrypted with a key that only the client has.
+-- `response_seq` is ascending.
 CREATE TABLE idempotency_record (
     scope TEXT NOT NULL PRIMARY KEY,
     request TEXT NOT NULL,
     claimed_by TEXT NOT NULL,
-    answer BLOB,
-    answered INTEGER,
+    response BLOB,
+    response_seq INTEGER,
     expires_at INTEGER NOT NULL
 );
 
-CREATE INDEX idempotency_record_answered ON idempotency_record (answered);
+CREATE INDEX idempotency_record_response_seq ON idempotency_record (response_seq);

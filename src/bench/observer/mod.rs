@@ -1,0 +1,101 @@
+//! Benchmarks of the console as an observer: the load that it adds to Redis, and the latency of its
+//! events and API.
+
+mod discovery;
+mod lag;
+mod large_index;
+mod latencies;
+mod overhead;
+mod reads;
+mod server;
+mod subscribers;
+
+use clap::ValueEnum;
+
+use super::BenchError;
+use super::budgets::{Budget, Limit};
+use super::testbed::Programs;
+
+/// A benchmark of the observer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Section {
+    /// The discovery of 10,000 locks among a million other keys, and its effect on other clients.
+    Discovery,
+    /// The CPU time that observation adds to a Redis server.
+    Overhead,
+    /// The latency from a change on Redis to its event.
+    Lag,
+    /// 100,000 locks and 20 subscribers.
+    LargeIndex,
+    /// 100,000 locks and 50 clients that list and search them.
+    Reads,
+    /// Thousands of subscribers, abusive clients and idle streams.
+    Subscribers,
+}
+
+/// The size of the data and the duration of the measurements.
+#[derive(Clone, Copy)]
+struct Scale {
+    /// Keys that are not locks.
+    other_keys: u32,
+    locks: u32,
+    /// Locks of the benchmarks with a large index.
+    many_locks: u32,
+    /// Seconds of each measurement.
+    seconds: u32,
+    /// Seconds of the benchmark with thousands of subscribers.
+    subscriber_seconds: u32,
+}
+
+/// Runs the selected benchmarks, prints their results and returns their budgets.
+pub async fn measure(
+    programs: &Programs,
+    sections: &[Section],
+    is_quick: bool,
+    subscriber_seconds: Option<u32>,
+) -> Result<Vec<Budget>, BenchError> {
+    let scale = if is_quick {
+        Scale {
+            other_keys: 100_000,
+            locks: 10_000,
+            many_locks: 20_000,
+            seconds: 2,
+            subscriber_seconds: subscriber_seconds.unwrap_or(10),
+        }
+    } else {
+        Scale {
+            other_keys: 1_000_000,
+            locks: 10_000,
+            many_locks: 100_000,
+            seconds: 15,
+            subscriber_seconds: subscriber_seconds.unwrap_or(60),
+        }
+    };
+    let mut budgets = Vec::new();
+    for section in Section::value_variants() {
+        if !sections.is_empty() && !sections.contains(section) {
+            continue;
+        }
+        super::report_progress(&format!("observer: {section:?}"));
+        budgets.extend(match section {
+            Section::Discovery => discovery::measure(programs, scale).await?,
+            Section::Overhead => overhead::measure(programs, scale).await?,
+            Section::Lag => lag::measure(programs, scale).await?,
+            Section::LargeIndex => large_index::measure(programs, scale).await?,
+            Section::Reads => reads::measure(programs, scale).await?,
+            Section::Subscribers => subscribers::measure(programs, scale).await?,
+        });
+    }
+    super::report_progress("");
+    Ok(budgets)
+}
+
+/// A budget with an upper limit.
+fn max_budget(name: impl Into<String>, measured: f64, limit: f64) -> Budget {
+    Budget {
+        name: name.into(),
+        measured,
+        limit: Limit::AtMost(limit),
+        goal: None,
+    }
+}

@@ -1,0 +1,17 @@
+//! Why an operation needs a confirmation.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::domain::Format;
+
+/// Why a forced release must be confirmed with the lock's name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Error)]
+#[serde(tag = "code", rename_all = "kebab-case")]
+pub enum ConfirmationCause {
+    #[error("this group is production")]
+    Production,
+    /// A release of this format has side effects.
+    #[error("{} ({format}: {})", format.release_warning().unwrap_or_default(), format.after_release())]
+    ReleaseRisk { format: Format },
+}

@@ -1,8 +1,0 @@
--- Takes a Redisson lock, or takes it once more when it is ours already.
--- KEYS: the lock. ARGV: field of the owner, lease in milliseconds.
--- Answers 1, or 0 when it is another's.
-if redis.call('exists', KEYS[1]) == 1 and redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
-    return 0
-end
-redis.call('hincrby', KEYS[1], ARGV[1], 1)
-return redis.call('pexpire', KEYS[1], ARGV[2])

@@ -1,0 +1,295 @@
+//! The layers depend on each other only as `src/README.md` describes.
+
+use std::path::{Path, PathBuf};
+
+/// What the code of one layer must not name.
+struct Boundary {
+    layer: &'static str,
+    forbidden: &'static [&'static str],
+    /// Files of the layer that are allowed to.
+    exceptions: &'static [&'static str],
+}
+
+const BOUNDARIES: &[Boundary] = &[
+    Boundary {
+        layer: "domain",
+        forbidden: &[
+            "crate::server",
+            "crate::ui",
+            "leptos::",
+            "axum::",
+            "tokio::",
+            "SystemTime::now",
+            "Instant::now",
+        ],
+        exceptions: &[],
+    },
+    Boundary {
+        layer: "server/nodes",
+        forbidden: &[
+            "server::index",
+            "server::operations",
+            "server::api",
+            "server::telemetry",
+            "server::access",
+            "crate::ui",
+        ],
+        exceptions: &[],
+    },
+    Boundary {
+        layer: "server/formats",
+        forbidden: &[
+            "server::index",
+            "server::operations",
+            "server::api",
+            "server::locking",
+            "crate::ui",
+        ],
+        exceptions: &[],
+    },
+    Boundary {
+        layer: "server/locking",
+        forbidden: &[
+            "server::index",
+            "server::operations",
+            "server::api",
+            "server::telemetry",
+            "crate::ui",
+        ],
+        exceptions: &[],
+    },
+    Boundary {
+        layer: "server/doctor",
+        forbidden: &[
+            "server::index",
+            "server::operations",
+            "server::api",
+            "tokio::",
+            "crate::ui",
+        ],
+        exceptions: &[],
+    },
+    Boundary {
+        layer: "server/index",
+        forbidden: &[
+            "server::operations",
+            "server::api",
+            "server::locking",
+            "crate::ui",
+        ],
+        exceptions: &[],
+    },
+    Boundary {
+        layer: "server/telemetry",
+        forbidden: &[
+            "axum::",
+            "server::operations",
+            "server::api",
+            "server::nodes",
+            "crate::ui",
+        ],
+        exceptions: &[],
+    },
+    Boundary {
+        layer: "server/webhooks",
+        forbidden: &[
+            "axum::",
+            "server::operations",
+            "server::api",
+            "server::nodes",
+            "crate::ui",
+        ],
+        exceptions: &[],
+    },
+    Boundary {
+        layer: "server/operations",
+        forbidden: &["axum::", "StatusCode", "leptos::", "crate::ui"],
+        exceptions: &[],
+    },
+    Boundary {
+        layer: "server/api",
+        forbidden: &[
+            "server::index",
+            "server::nodes",
+            "server::locking",
+            "server::formats",
+            "crate::ui",
+        ],
+        exceptions: &[],
+    },
+    Boundary {
+        layer: "server/cli",
+        forbidden: &[
+            "server::locking",
+            "server::formats",
+            "server::api",
+            "StatusCode",
+        ],
+        exceptions: &[],
+    },
+    Boundary {
+        layer: "ui/kit",
+        forbidden: &["crate::domain", "crate::server"],
+        exceptions: &[],
+    },
+    Boundary {
+        layer: "ui",
+        forbidden: &["crate::server", "axum::", "tokio::", "cfg(feature"],
+        exceptions: &["ui/calls.rs"],
+    },
+    Boundary {
+        layer: "server",
+        forbidden: &["crate::ui"],
+        exceptions: &["server/mod.rs"],
+    },
+];
+
+/// Every Rust file below `src`, with its path relative to that directory.
+pub fn sources() -> Vec<(String, String)> {
+    fn collect(directory: &Path, found: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                collect(&path, found);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut found = Vec::new();
+    collect(&src, &mut found);
+    let name = |path: &Path| path.strip_prefix(&src).unwrap().display().to_string();
+    found
+        .iter()
+        .map(|path| (name(path), std::fs::read_to_string(path).unwrap()))
+        .collect()
+}
+
+fn violations(sources: &[(String, String)]) -> Vec<String> {
+    let mut found = Vec::new();
+    for (name, text) in sources {
+        for boundary in BOUNDARIES {
+            let inside = name.starts_with(&format!("{}/", boundary.layer));
+            if !inside || boundary.exceptions.contains(&name.as_str()) {
+                continue;
+            }
+            let code = text
+                .lines()
+                .filter(|line| !line.trim_start().starts_with("//"));
+            for (n, line) in code.enumerate() {
+                if let Some(word) = boundary.forbidden.iter().find(|word| line.contains(**word)) {
+                    found.push(format!(
+                        "{name}: {} must not name {word} (about line {})",
+                        boundary.layer,
+                        n + 1
+                    ));
+                }
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn no_layer_names_what_it_must_not_depend_on() {
+    assert_eq!(violations(&sources()), Vec::<String>::new());
+}
+
+#[test]
+fn a_violation_is_detected() {
+    let violation = (
+        "domain/lock.rs".to_owned(),
+        "use crate::server::clock::Clock;".to_owned(),
+    );
+    let exception = (
+        "ui/calls.rs".to_owned(),
+        "use crate::server::state::AppState;".to_owned(),
+    );
+    assert_eq!(violations(&[violation, exception]).len(), 1);
+}
+
+#[test]
+fn every_file_starts_with_a_module_comment() {
+    let without: Vec<String> = sources()
+        .into_iter()
+        .filter(|(_, text)| !text.starts_with("//!"))
+        .map(|(name, _)| name)
+        .collect();
+    assert_eq!(without, Vec::<String>::new());
+}
+
+#[test]
+fn only_module_lists_depend_on_features() {
+    let dependent: Vec<String> = sources()
+        .into_iter()
+        .filter(|(name, text)| {
+            let has_cfg = text
+                .lines()
+                .any(|line| line.trim_start().starts_with("#[cfg(feature"));
+            let is_module_list =
+                name == "lib.rs" || name.ends_with("mod.rs") || name == "tests/main.rs";
+            has_cfg && !is_module_list
+        })
+        .map(|(name, _)| name)
+        .collect();
+    assert_eq!(dependent, Vec::<String>::new());
+}
+
+/// The files of the program, without tests and benchmarks.
+pub fn production_sources() -> Vec<(String, String)> {
+    let is_production = |file: &str| {
+        let is_test = file.ends_with("tests.rs") || file.contains("/tests/");
+        !is_test && !file.starts_with("tests/") && !file.starts_with("bench/")
+    };
+    let all = sources().into_iter();
+    all.filter(|(file, _)| is_production(file)).collect()
+}
+
+/// Predicates that take `&mut self` or are async, as `file: name`.
+fn predicates_with_effects(sources: &[(String, String)]) -> Vec<String> {
+    let mut found = Vec::new();
+    for (file, text) in sources {
+        for (start, _) in text.match_indices("fn ") {
+            let (before, signature) = (&text[..start], &text[start + 3..]);
+            let name: String = signature
+                .chars()
+                .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
+                .collect();
+            let is_predicate = ["is_", "has_", "was_", "can_"]
+                .iter()
+                .any(|prefix| name.starts_with(prefix));
+            let parameters = signature.split(')').next().unwrap_or_default();
+            let has_effects = before.ends_with("async ") || parameters.contains("&mut self");
+            if is_predicate && has_effects {
+                found.push(format!("{file}: {name}"));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_predicate_does_not_modify_its_receiver_and_is_not_async() {
+    // This file has examples of such predicates.
+    let is_checked = |file: &str| !file.ends_with("tests/architecture.rs");
+    let mut checked = sources();
+    checked.retain(|(file, _)| is_checked(file));
+    assert!(checked.len() > 600, "{} files", checked.len());
+    assert_eq!(predicates_with_effects(&checked), Vec::<String>::new());
+}
+
+#[test]
+fn a_predicate_with_effects_is_detected() {
+    let source = |text: &str| [("a.rs".to_owned(), text.to_owned())];
+    for (text, is_detected) in [
+        ("fn is_at(&mut self, host: &str) {}", true),
+        ("pub async fn is_known(&self) {}", true),
+        ("fn is_long(\n    &mut self,\n) -> bool {}", true),
+        ("fn is_up(&self) -> bool { true }", false),
+        ("async fn flush(&self) {}", false),
+    ] {
+        let found = predicates_with_effects(&source(text));
+        assert_eq!(!found.is_empty(), is_detected, "{text}");
+    }
+}

@@ -1,0 +1,242 @@
+//! Display names of domain terms: verdicts, flags, node states, operations and results. The API
+//! uses the slugs.
+
+use crate::domain::role::Role;
+use crate::domain::{
+    Environment, Evidence, FeedLevel, Flag, GoneReason, NodeState, OperationKind, OperationResult,
+    RenewalSource, ReplicationRole, Verdict,
+};
+
+use super::{Locale, locale};
+
+messages! {
+    held: "held", "持有中";
+    partial: "partial", "未达多数";
+    split: "split", "脑裂";
+    unknown: "unknown", "未知";
+    no_expiry: "no expiry", "永不过期";
+    at_risk: "at risk", "有风险";
+    overdue: "overdue", "逾期未释放";
+    endless: "endless", "续租超限";
+    contended: "contended", "有竞争";
+    fragment: "fragment", "低于多数";
+    restart_hazard: "restart hazard", "重启风险";
+    up: "up", "正常";
+    down: "down", "宕机";
+    loading: "loading", "加载中";
+    refused: "refused", "拒绝访问";
+    primary: "primary", "主节点";
+    replica: "replica", "副本";
+    production: "production", "生产";
+    staging: "staging", "预发布";
+    development: "development", "开发";
+    tracking: "tracking", "客户端跟踪";
+    keyspace: "keyspace", "键空间通知";
+    poll: "poll", "轮询";
+    feed: "feed", "推送";
+    api: "api", "API";
+    acquire: "acquire", "获取";
+    extend: "extend", "续租";
+    release: "release", "释放";
+    force_release: "force release", "强制释放";
+    complete_release: "complete release", "完成释放";
+    reacquired: "reacquired", "重新获取";
+    reveal_token: "reveal token", "显示令牌";
+    monitor: "monitor", "MONITOR 采样";
+    clear_restart_hazard: "clear restart hazard", "清除重启风险标记";
+    sign_in: "sign in", "登录";
+    sign_out: "sign out", "退出登录";
+    done: "done", "已完成";
+    result_partial: "partial", "部分完成";
+    result_refused: "refused", "已拒绝";
+    failed: "failed", "失败";
+    in_progress: "in progress", "进行中";
+    released: "released", "已释放";
+    expired: "expired", "已过期";
+    end_not_observed: "end not observed", "未观测到结束";
+}
+
+/// The name of a verdict.
+pub fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Held => held(),
+        Verdict::Partial => partial(),
+        Verdict::Split => split(),
+        Verdict::Unknown => unknown(),
+    }
+}
+
+/// The name of a flag.
+pub fn flag(flag: Flag) -> &'static str {
+    match flag {
+        Flag::NoExpiry => no_expiry(),
+        Flag::AtRisk => at_risk(),
+        Flag::Overdue => overdue(),
+        Flag::Endless => endless(),
+        Flag::Contended => contended(),
+        Flag::Split => split(),
+        Flag::Fragment => fragment(),
+        Flag::RestartHazard => restart_hazard(),
+    }
+}
+
+/// The name of a node state.
+pub fn node_state(state: NodeState) -> &'static str {
+    match state {
+        NodeState::Up => up(),
+        NodeState::Down => down(),
+        NodeState::Loading => loading(),
+        NodeState::Refused => refused(),
+    }
+}
+
+/// The replication role of a server.
+pub fn role(role: ReplicationRole) -> &'static str {
+    match role {
+        ReplicationRole::Primary => primary(),
+        ReplicationRole::Replica => replica(),
+    }
+}
+
+/// The name of an environment.
+pub fn environment(environment: Environment) -> &'static str {
+    match environment {
+        Environment::Production => production(),
+        Environment::Staging => staging(),
+        Environment::Development => development(),
+    }
+}
+
+/// The change detection of a node.
+pub fn feed_level(level: FeedLevel) -> &'static str {
+    match level {
+        FeedLevel::Tracking => tracking(),
+        FeedLevel::Keyspace => keyspace(),
+        FeedLevel::Poll => poll(),
+    }
+}
+
+/// The source of a renewal rate.
+pub fn source(source: RenewalSource) -> &'static str {
+    match source {
+        RenewalSource::Feed => feed(),
+        RenewalSource::Poll => poll(),
+        RenewalSource::Api => api(),
+    }
+}
+
+/// The name of an operation.
+pub fn operation(kind: OperationKind) -> &'static str {
+    match kind {
+        OperationKind::Acquire => acquire(),
+        OperationKind::Extend => extend(),
+        OperationKind::Release => release(),
+        OperationKind::ForceRelease => force_release(),
+        OperationKind::CompleteRelease => complete_release(),
+        OperationKind::Reacquired => reacquired(),
+        OperationKind::ClearRestartHazard => clear_restart_hazard(),
+        OperationKind::RevealToken => reveal_token(),
+        OperationKind::Monitor => monitor(),
+        OperationKind::SignIn => sign_in(),
+        OperationKind::SignOut => sign_out(),
+    }
+}
+
+/// The name of an operation result.
+pub fn operation_result(result: OperationResult) -> &'static str {
+    match result {
+        OperationResult::Done => done(),
+        OperationResult::Partial => result_partial(),
+        OperationResult::Refused => result_refused(),
+        OperationResult::Failed => failed(),
+        OperationResult::Unknown => unknown(),
+        OperationResult::InProgress => in_progress(),
+    }
+}
+
+/// The authentication method of an audit entry: `browser`, `token`, `proxy`, `command-line`,
+/// `local`.
+pub fn auth_method(method: &str) -> String {
+    if locale() == Locale::English {
+        return method.replace('-', " ");
+    }
+    match method {
+        "browser" => "浏览器",
+        "token" => "API 令牌",
+        "proxy" => "代理",
+        "command-line" => "命令行",
+        "local" => "本机",
+        other => other,
+    }
+    .to_owned()
+}
+
+/// The role of a user.
+pub fn role_name(role: Role) -> &'static str {
+    match (role, locale()) {
+        (_, Locale::English) => role.slug(),
+        (Role::Viewer, Locale::Chinese) => "观察者",
+        (Role::Operator, Locale::Chinese) => "操作员",
+        (Role::Admin, Locale::Chinese) => "管理员",
+    }
+}
+
+/// How a hold ended.
+pub fn gone_reason(reason: GoneReason) -> &'static str {
+    match reason {
+        GoneReason::Released => released(),
+        GoneReason::Expired => expired(),
+        GoneReason::Unknown => end_not_observed(),
+    }
+}
+
+/// The figure of one piece of contention evidence, without its source: `contended 7 of the last 60
+/// s`.
+pub fn evidence_figure(evidence: &Evidence) -> String {
+    if locale() == Locale::English {
+        return evidence.summary();
+    }
+    let value = evidence.value;
+    let seconds = evidence.window_ms.div_ceil(1_000);
+    match evidence.kind.as_str() {
+        "idle-touch" => format!("最近 {seconds} 秒内 {value} 秒有竞争"),
+        "queue" => format!("{value} 个排队"),
+        "subscribers" => format!("{value} 个订阅者"),
+        "blocked" => format!("最多 {value} 个阻塞"),
+        "api-attempts" => format!("最近 {seconds} 秒经本控制台失败 {value} 次"),
+        "monitor-sample" => format!("{seconds} 秒内失败 {value} 次"),
+        other => format!("{other}：{value}"),
+    }
+}
+
+/// The short form of the figure: `contended 7/60 s`.
+pub fn evidence_mark(evidence: &Evidence) -> String {
+    let value = evidence.value;
+    let seconds = evidence.window_ms.div_ceil(1_000);
+    match (evidence.kind.as_str(), locale()) {
+        ("idle-touch", Locale::English) => format!("contended {value}/{seconds} s"),
+        ("idle-touch", Locale::Chinese) => format!("竞争 {value}/{seconds} 秒"),
+        ("api-attempts" | "monitor-sample", Locale::English) => format!("{value} failed"),
+        ("api-attempts" | "monitor-sample", Locale::Chinese) => format!("失败 {value} 次"),
+        (_, Locale::English | Locale::Chinese) => evidence_figure(evidence),
+    }
+}
+
+/// The source of contention evidence.
+fn evidence_kind(kind: &str) -> &str {
+    match (locale(), kind) {
+        (Locale::Chinese, "idle-touch") => "依据 OBJECT IDLETIME",
+        (Locale::Chinese, "api-attempts") => "API 请求",
+        (Locale::Chinese, "monitor-sample") => "MONITOR 采样",
+        (Locale::English | Locale::Chinese, kind) => kind,
+    }
+}
+
+/// The figure and source of contention evidence.
+pub fn evidence(evidence: &Evidence) -> String {
+    let figure = evidence_figure(evidence);
+    match evidence.kind.as_str() {
+        "queue" | "subscribers" | "blocked" => figure,
+        kind => format!("{figure} · {}", evidence_kind(kind)),
+    }
+}
