@@ -11,7 +11,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::Index;
 use super::subscriber_view::ViewSnapshot;
-use crate::domain::{OperationError, WindowQuery};
+use crate::domain::{LockKey, OperationError, WindowQuery};
 
 /// The shortest time between two computations of a view.
 const MIN_REFRESH_INTERVAL: Duration = Duration::from_millis(200);
@@ -45,6 +45,17 @@ impl ViewCache {
 }
 
 impl Index {
+    /// The locks of a group that are in a view which somebody looks at.
+    pub(super) fn displayed_keys(&self, group: &str) -> Vec<LockKey> {
+        let mut keys = Vec::new();
+        for (_, snapshot) in &self.views.0 {
+            let locks = snapshot.window.locks.iter();
+            let locks = locks.filter(|lock| lock.id.group == group);
+            keys.extend(locks.map(|lock| lock.id.key.clone()));
+        }
+        keys
+    }
+
     /// The snapshot of a view, computed now or cached.
     pub async fn view(&self, view: &WindowQuery) -> Result<Arc<ViewSnapshot>, OperationError> {
         let compute = async {

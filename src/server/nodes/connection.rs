@@ -10,7 +10,9 @@ use redis::{
     AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, ErrorKind, ProtocolVersion, PushInfo,
     PushKind, RedisError, RedisResult, Value,
 };
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::asking_connection::{AskingConnection, is_server_reply};
 use super::health::{HealthCheck, ServerInfo};
@@ -247,6 +249,30 @@ pub(super) async fn connect(
     protocol: ProtocolVersion,
     on_push: Option<impl Fn(PushInfo) + Send + Sync + 'static>,
 ) -> RedisResult<MultiplexedConnection> {
+    let (client, config) = client(info, protocol, on_push)?;
+    client
+        .get_multiplexed_async_connection_with_config(&config)
+        .await
+}
+
+/// The same over a stream that is already connected. The connection works while the task runs.
+pub(super) async fn connect_over(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    info: &ConnectionInfo,
+    on_push: impl Fn(PushInfo) + Send + Sync + 'static,
+) -> RedisResult<(MultiplexedConnection, AbortOnDropHandle<()>)> {
+    let (client, config) = client(info, ProtocolVersion::RESP3, Some(on_push))?;
+    let settings = client.get_connection_info().redis_settings();
+    let (connection, driver) =
+        MultiplexedConnection::new_with_config(settings, stream, config).await?;
+    Ok((connection, AbortOnDropHandle::new(tokio::spawn(driver))))
+}
+
+fn client(
+    info: &ConnectionInfo,
+    protocol: ProtocolVersion,
+    on_push: Option<impl Fn(PushInfo) + Send + Sync + 'static>,
+) -> RedisResult<(redis::Client, AsyncConnectionConfig)> {
     if matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
         // redis-rs leaves the choice of the rustls crypto provider to the program. A second call
         // fails because it is already installed, which is harmless.
@@ -265,9 +291,7 @@ pub(super) async fn connect(
             Ok::<(), std::convert::Infallible>(())
         });
     }
-    client
-        .get_multiplexed_async_connection_with_config(&config)
-        .await
+    Ok((client, config))
 }
 
 /// Whether this error means that the server does not support RESP3.

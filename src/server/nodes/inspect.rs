@@ -1,6 +1,7 @@
 //! Reads the state of keys on one node: type and TTL of each, and the value if it is small. Reads
 //! do not reset idle times where that can be avoided.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use redis::{RedisError, RedisResult};
@@ -23,14 +24,29 @@ use crate::server::key_state::{Companion, KeyState, RedisValue, Ttl};
 /// longer.
 const KEYS_PER_TIMEOUT: usize = 5_000;
 
+/// Why keys are read.
+#[derive(Clone, Copy)]
+pub enum ReadCause<'a> {
+    /// They may have changed.
+    Routine,
+    /// A write of each was just notified, so the idle times tell nothing, and cached values are
+    /// out of date. `strings` are those whose type need not be asked for.
+    Written {
+        /// Keys that are known to be strings.
+        strings: &'a HashSet<LockKey>,
+    },
+}
+
 /// Reads the state of `keys` with the least side effects. Returns one state per key, `None` if the
 /// key does not exist, or why the call failed.
 pub async fn inspect_keys(
     node: &Node,
     keys: &[LockKey],
+    cause: ReadCause<'_>,
 ) -> Result<Vec<Option<KeyState>>, CallError> {
     let metadata = node.call_replica(timeout_for(node, keys), |connection| async move {
         let mut inspector = Inspector::new(Some(node), node.clock(), connection);
+        inspector.cause = cause;
         let states = inspector.inspect_locks(keys).await?;
         match inspector.redirected.pop() {
             Some((_, error)) => Err(error),
@@ -54,11 +70,13 @@ pub enum SlotReply {
 pub async fn inspect_in_slots(
     node: &Node,
     keys: &[LockKey],
+    cause: ReadCause<'_>,
     with_asking: bool,
 ) -> Result<Vec<SlotReply>, CallError> {
     let limit = timeout_for(node, keys);
     let states = node.call_inspection_asking(limit, with_asking, |connection| async move {
         let mut inspector = Inspector::new(Some(node), node.clock(), connection);
+        inspector.cause = cause;
         let states = inspector.inspect_locks(keys).await?;
         let mut replies: Vec<SlotReply> = states.into_iter().map(SlotReply::State).collect();
         for (n, error) in inspector.redirected {
@@ -105,6 +123,7 @@ struct Inspector<'a, C> {
     node: Option<&'a Node>,
     clock: &'a Clock,
     connection: Connection<C>,
+    cause: ReadCause<'a>,
     /// By how many milliseconds the node's clock is ahead of the console's.
     node_ahead_ms: i64,
     /// The keys of a cluster that this node does not serve: their indexes and the error replies.
@@ -117,6 +136,7 @@ impl<'a, C: RedisTransport> Inspector<'a, C> {
             node,
             clock,
             connection,
+            cause: ReadCause::Routine,
             node_ahead_ms: node.map_or(0, Node::clock_skew_ms),
             redirected: Vec::new(),
         }
@@ -217,6 +237,51 @@ impl<'a, C: RedisTransport> Inspector<'a, C> {
     }
 
     async fn inspect_chunk(&mut self, keys: &[LockKey]) -> RedisResult<Vec<ReadResult>> {
+        let ReadCause::Written { strings } = self.cause else {
+            return self.read_by_type(keys).await;
+        };
+        let is_string: Vec<bool> = keys.iter().map(|key| strings.contains(key)).collect();
+        let select = |strings: bool| {
+            let keys = keys.iter().zip(&is_string);
+            keys.filter(move |(_, is_string)| **is_string == strings)
+                .map(|(key, _)| key.clone())
+                .collect::<Vec<LockKey>>()
+        };
+        let mut strings = self.read_strings(&select(true)).await?.into_iter();
+        let mut others = self.read_by_type(&select(false)).await?.into_iter();
+        let result = |is_string: bool| {
+            let next = if is_string {
+                strings.next()
+            } else {
+                others.next()
+            };
+            // Never: both have a result for each of their keys.
+            next.unwrap_or(ReadResult::Changed)
+        };
+        Ok(is_string.into_iter().map(result).collect())
+    }
+
+    /// Reads keys that are known to be strings in one round trip: each value with its TTL.
+    async fn read_strings(&mut self, keys: &[LockKey]) -> RedisResult<Vec<ReadResult>> {
+        let requests: Vec<_> = keys.iter().map(|key| (key, "string")).collect();
+        self.mark_own_reads(&requests, true);
+        let transport = &mut self.connection.transport;
+        let mut results = values::read_values(transport, self.clock, &requests, false).await?;
+        self.mark_own_reads(&requests, false);
+        // Another type under the same name, a rare case.
+        let changed = |result: &ReadResult| matches!(result, ReadResult::Changed);
+        let others: Vec<usize> = (0..keys.len()).filter(|&i| changed(&results[i])).collect();
+        let names: Vec<LockKey> = others.iter().map(|&i| keys[i].clone()).collect();
+        for (i, result) in others.into_iter().zip(self.read_by_type(&names).await?) {
+            results[i] = result;
+        }
+        Ok(results)
+    }
+
+    async fn read_by_type(&mut self, keys: &[LockKey]) -> RedisResult<Vec<ReadResult>> {
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
         let read_metadata = self.read_metadata(keys).await?;
         let mut results: Vec<ReadResult> = Vec::with_capacity(keys.len());
         let mut to_read = Vec::new();
@@ -329,7 +394,7 @@ impl<'a, C: RedisTransport> Inspector<'a, C> {
     /// Records that these values are being read, which counts as an access on servers without
     /// NO-TOUCH.
     fn mark_own_reads(&self, requests: &[(&LockKey, &str)], in_progress: bool) {
-        if let Some(node) = self.node.filter(|_| self.uses_cache()) {
+        if let Some(node) = self.node.filter(|_| !self.connection.keeps_idle_time) {
             for (key, _) in requests {
                 node.feed()
                     .write_marks
@@ -339,7 +404,9 @@ impl<'a, C: RedisTransport> Inspector<'a, C> {
     }
 
     fn uses_cache(&self) -> bool {
-        self.node.is_some() && !self.connection.keeps_idle_time
+        self.node.is_some()
+            && !self.connection.keeps_idle_time
+            && matches!(self.cause, ReadCause::Routine)
     }
 
     fn with_cache<T>(&self, operation: impl FnOnce(&mut ValueCache) -> T) -> Option<T> {

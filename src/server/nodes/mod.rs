@@ -63,6 +63,7 @@ use crate::server::key_state::KeyState;
 use cluster::Cluster;
 pub use cluster::{hash_tag_for_slot, key_slot};
 pub use feed::{ChangeBuffer, GroupFeedCoverage, WriteCounts, learn_prefixes};
+pub use inspect::ReadCause;
 use leases::LeaseTracker;
 pub use lock_names::LockNames;
 use lock_node::LockNode;
@@ -341,7 +342,12 @@ impl Group {
     /// Deadlines are wall-clock times. If the wall clock is set during the call, the results are
     /// not comparable with `requested_at`, and the nodes are queried once more.
     pub async fn inspect(&self, keys: &[LockKey]) -> Inspection {
-        let inspection = self.inspect_once(keys).await;
+        self.inspect_because(keys, ReadCause::Routine).await
+    }
+
+    /// The same, in as few commands as the cause allows.
+    pub async fn inspect_because(&self, keys: &[LockKey], cause: ReadCause<'_>) -> Inspection {
+        let inspection = self.inspect_once(keys, cause).await;
         // KeyState deadlines are wall-clock times relative to the request: a step in between would
         // make a held lock look expired, or the other way round.
         if self
@@ -352,11 +358,11 @@ impl Group {
         {
             inspection
         } else {
-            self.inspect_once(keys).await
+            self.inspect_once(keys, cause).await
         }
     }
 
-    async fn inspect_once(&self, keys: &[LockKey]) -> Inspection {
+    async fn inspect_once(&self, keys: &[LockKey], cause: ReadCause<'_>) -> Inspection {
         let requested_at = self.clock.reading();
         let nodes = match &self.node_set {
             NodeSet::Fixed(nodes) => nodes,
@@ -367,7 +373,7 @@ impl Group {
                 };
                 return Inspection {
                     requested_at,
-                    nodes: cluster.inspect(keys, is_restart_hazard).await,
+                    nodes: cluster.inspect(keys, cause, is_restart_hazard).await,
                 };
             }
         };
@@ -378,7 +384,7 @@ impl Group {
                     node: node.name().to_owned(),
                     is_restart_hazard: hazard.is_some(),
                     key_indexes: None,
-                    result: inspect::inspect_keys(&node, keys).await,
+                    result: inspect::inspect_keys(&node, keys, cause).await,
                 }
             }
         };

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use redis::{ErrorKind, RedisResult, ServerErrorKind};
 
 use super::batch::Batch;
-use super::inspect::inspect_keys;
+use super::inspect::{ReadCause, inspect_keys};
 use super::lock_node::RedisTransport;
 use super::node::Node;
 use super::node_error::CallError;
@@ -97,7 +97,7 @@ pub async fn detect_locks(
             continue;
         }
         let began = Instant::now();
-        let states = inspect_keys(node, &batch.to_inspect).await?;
+        let states = inspect_keys(node, &batch.to_inspect, ReadCause::Routine).await?;
         let inspection_latency = latency * INSPECTION_ROUND_TRIPS;
         detection.busy_time += began.elapsed().saturating_sub(inspection_latency);
         detection.latency += inspection_latency;

@@ -2,8 +2,9 @@
 //! requests.
 
 mod node_sensor;
+mod rotation;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -161,6 +162,18 @@ impl Contention {
     /// Removes a lock that is gone.
     pub(super) fn remove(&self, id: &LockId) {
         self.signals().remove(id);
+    }
+
+    /// The locks of a group that other clients access or wait for.
+    fn contended_keys(&self, group: &str) -> BTreeSet<LockKey> {
+        let is_contended = |node: &NodeSignals| {
+            node.accesses.contended_seconds > 0 || node.waiters != WaiterCounts::default()
+        };
+        self.signals()
+            .iter()
+            .filter(|(id, signals)| id.group == group && signals.nodes.values().any(is_contended))
+            .map(|(id, _)| id.key.clone())
+            .collect()
     }
 
     /// The previous signals of one node.

@@ -10,8 +10,9 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::super::Index;
 use super::super::report::Report;
+use super::rotation::Rotation;
 use super::{Contention, NodeSignals};
-use crate::domain::{Format, LockKey};
+use crate::domain::{Format, LockId, LockKey};
 use crate::server::nodes::Group;
 use crate::server::nodes::access_detection::{
     AccessDetector, AccessState, DetectionRound, DetectionUnavailable,
@@ -22,10 +23,6 @@ use crate::server::nodes::waiters::{WaitMechanism, WaiterCounts, WaiterQuery, co
 
 /// The mean pause between two rounds.
 const ROUND_INTERVAL: Duration = Duration::from_millis(500);
-
-/// Locks read in one round; the next round continues with the following ones. 10,000 locks per
-/// second use less than one percent of a server's core.
-const MAX_LOCKS_PER_ROUND: usize = 5_000;
 
 /// Waiters are read in every second round.
 const WAITER_ROUND_INTERVAL: u32 = 2;
@@ -46,7 +43,7 @@ pub async fn run_sensors(index: Index, group: Arc<Group>, stop: CancellationToke
             node,
             node_index,
             sensor: AccessDetector::default(),
-            cursor: None,
+            rotation: Rotation::default(),
             rounds: 0,
             next_semaphore_scan: Instant::now(),
             waiters: HashMap::new(),
@@ -66,8 +63,8 @@ struct NodeSensor {
     node: Arc<Node>,
     node_index: usize,
     sensor: AccessDetector,
-    /// The last lock of the previous round.
-    cursor: Option<LockKey>,
+    /// Which locks are read next.
+    rotation: Rotation,
     rounds: u32,
     /// When semaphores are discovered next.
     next_semaphore_scan: Instant,
@@ -90,11 +87,7 @@ impl NodeSensor {
             self.rounds = self.rounds.wrapping_add(1);
             let keys: Vec<LockKey> = locks.iter().map(|(key, _)| key.clone()).collect();
             let round = self.sensor.round(&self.node, &keys).await;
-            // After a full round, the next one reads other locks, so the waiters of these locks are
-            // read now.
-            if self.rounds.is_multiple_of(WAITER_ROUND_INTERVAL)
-                || locks.len() == MAX_LOCKS_PER_ROUND
-            {
+            if self.rounds.is_multiple_of(WAITER_ROUND_INTERVAL) {
                 self.read_waiters(&locks).await;
             }
             let changed = self.record_round(&keys, &round);
@@ -126,27 +119,26 @@ impl NodeSensor {
 
     /// The locks of the next round.
     fn next_locks(&mut self) -> Vec<(LockKey, Format)> {
-        let cursor = self.cursor.take();
-        let is_first = cursor.is_none();
         let index = self.index.snapshot();
-        let next = |cursor: Option<LockKey>| {
-            let locks = index.locks_after(&self.group_name, cursor.as_ref());
-            let locks = locks.take(MAX_LOCKS_PER_ROUND);
-            locks
-                .map(|lock| (lock.id.key.clone(), lock.format))
-                .collect::<Vec<_>>()
+        let locks_after = |after: Option<&LockKey>, count: usize| -> Vec<LockKey> {
+            let locks = index.locks_after(&self.group_name, after).take(count);
+            locks.map(|lock| lock.id.key.clone()).collect()
         };
-        let mut locks = next(cursor);
-        // The cursor was at the last lock: start over.
-        if locks.is_empty() && !is_first {
-            locks = next(None);
-        }
-        if locks.len() == MAX_LOCKS_PER_ROUND {
-            self.cursor = locks.last().map(|(key, _)| key.clone());
-        }
+        let mut preferred = self.index.contention.contended_keys(&self.group_name);
+        preferred.extend(self.index.displayed_keys(&self.group_name));
+        let mut keys = self.rotation.next(locks_after, &preferred);
         // In a cluster, the other keys are on other nodes.
-        locks.retain(|(key, _)| self.group.node_serves_key(&self.node, key));
-        locks
+        keys.retain(|key| self.group.node_serves_key(&self.node, key));
+        let with_format = |key: LockKey| {
+            let id = LockId {
+                group: self.group_name.clone(),
+                key,
+            };
+            // A preferred lock may be gone.
+            let format = index.lock(&id)?.format;
+            Some((id.key, format))
+        };
+        keys.into_iter().filter_map(with_format).collect()
     }
 
     async fn read_waiters(&mut self, locks: &[(LockKey, Format)]) {

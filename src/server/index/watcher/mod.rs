@@ -225,7 +225,7 @@ impl Watcher {
         };
         keys.extend(self.index.local_demand.keys_of(&self.group.config.name));
         keys.extend(self.next_postponed());
-        keys.extend(self.hot_keys.remove_cooled());
+        keys.extend(self.hot_keys.remove_cooled(Instant::now()));
         // A key may be due for several reasons.
         keys.sort_unstable();
         keys.dedup();

@@ -21,7 +21,7 @@ impl Watcher {
         if notifications.is_full_resync {
             self.resync_all();
         }
-        let quorum = self.group.quorum();
+        let (quorum, now) = (self.group.quorum(), Instant::now());
         let mut activity = HashMap::with_capacity(notifications.keys.len());
         for (key, writes) in notifications.keys {
             self.group.invalidate_cached_value(&key);
@@ -32,7 +32,7 @@ impl Watcher {
                 if self.postponed.len() < MAX_POSTPONED {
                     self.postponed.insert(key);
                 }
-            } else if !self.hot_keys.record_writes(&key, writes) {
+            } else if !self.hot_keys.record_writes(&key, writes, now) {
                 let key_activity = KeyActivity {
                     writes,
                     ownership_changes_per_minute: None,
@@ -54,7 +54,7 @@ impl Watcher {
 
     /// Samples the hot keys.
     pub(super) async fn poll_hot_keys(&mut self) -> bool {
-        let samples = self.hot_keys.sample().into_iter();
+        let samples = self.hot_keys.sample(Instant::now()).into_iter();
         let activity = samples.map(|(key, sample)| {
             let activity = KeyActivity {
                 writes: sample.writes,

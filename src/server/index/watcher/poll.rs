@@ -1,7 +1,7 @@
 //! Polls: reads some keys from all nodes and reports the result, unless it shows a change in
 //! progress.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
@@ -10,10 +10,11 @@ use super::super::merge::KeyObservation;
 use super::super::report::Report;
 use super::{MAX_KEYS_PER_POLL, Watcher};
 use crate::domain::quorum::{Judgement, judge};
-use crate::domain::{LockKey, Mode, NodeState, NodeView, Observation, Timestamp, Verdict};
+use crate::domain::{LockId, LockKey, Mode, NodeState, NodeView, Observation, Timestamp, Verdict};
 use crate::server::clock::ClockReading;
+use crate::server::formats;
 use crate::server::nodes::node_error::CallError;
-use crate::server::nodes::{Inspection, NodeInspection};
+use crate::server::nodes::{Inspection, NodeInspection, ReadCause};
 
 /// A lock read during a change of owner is read again after this time before it is reported as
 /// split or partial.
@@ -109,7 +110,14 @@ impl Watcher {
         keys: &[LockKey],
         activity: &HashMap<LockKey, KeyActivity>,
     ) -> (ClockReading, Vec<KeyObservation>) {
-        let inspection = self.group.inspect(keys).await;
+        let strings;
+        let cause = if keys.iter().all(|key| activity.contains_key(key)) {
+            strings = self.known_strings(keys);
+            ReadCause::Written { strings: &strings }
+        } else {
+            ReadCause::Routine
+        };
+        let inspection = self.group.inspect_because(keys, cause).await;
         self.record_missing_nodes(&inspection);
         self.record_unanswered_keys(&inspection, keys);
         self.record_rejected_keys(&inspection, keys);
@@ -138,6 +146,21 @@ impl Watcher {
             }
         }
         (read_at, observations)
+    }
+
+    /// The keys whose locks are strings, as last observed.
+    fn known_strings(&self, keys: &[LockKey]) -> HashSet<LockKey> {
+        let (index, group) = (self.index.snapshot(), &self.group.config.name);
+        let is_string = |key: &&LockKey| {
+            let id = LockId {
+                group: group.clone(),
+                key: LockKey::clone(key),
+            };
+            index
+                .lock(&id)
+                .is_some_and(|lock| formats::is_string(lock.format))
+        };
+        keys.iter().filter(is_string).cloned().collect()
     }
 
     pub(super) fn has_unsettled(&self) -> bool {
@@ -292,7 +315,7 @@ impl Watcher {
         match judge(&node_observations, mode) {
             Judgement::Observed(observed) => match observed.verdict {
                 Verdict::Split | Verdict::Partial => {
-                    let id = crate::domain::LockId {
+                    let id = LockId {
                         group: self.group.config.name.clone(),
                         key: observation.key.clone(),
                     };

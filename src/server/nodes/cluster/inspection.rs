@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures::future::join_all;
 
 use super::super::NodeInspection;
-use super::super::inspect::{self, SlotReply};
+use super::super::inspect::{self, ReadCause, SlotReply};
 use super::super::node::Node;
 use super::super::node_error::{CallError, NodeError};
 use super::Cluster;
@@ -30,6 +30,7 @@ impl Cluster {
     pub(in super::super) async fn inspect(
         &self,
         keys: &[LockKey],
+        cause: ReadCause<'_>,
         is_restart_hazard: impl Fn(&Node) -> bool,
     ) -> Vec<NodeInspection> {
         let mut results: Vec<Option<KeyInspection>> = keys.iter().map(|_| None).collect();
@@ -52,7 +53,7 @@ impl Cluster {
                             .iter()
                             .map(|&key_index| keys[key_index].clone())
                             .collect();
-                        inspect::inspect_in_slots(node, &keys, *with_asking).await
+                        inspect::inspect_in_slots(node, &keys, cause, *with_asking).await
                     });
             let all_replies = join_all(requests).await;
             for ((_, (node, indexes)), replies) in requests_by_node.into_iter().zip(all_replies) {

@@ -7,6 +7,7 @@ mod connection_loop;
 mod group;
 mod key_filter;
 mod missing_permissions;
+mod paced_stream;
 mod permission_probe;
 mod prefixes;
 mod session;

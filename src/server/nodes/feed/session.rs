@@ -7,13 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::{ProtocolVersion, PushInfo, PushKind, RedisResult, Value};
+use redis::{ProtocolVersion, PushInfo, PushKind, RedisError, RedisResult, Value};
 use tokio::sync::Notify;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::super::connection::{self, with_timeout};
 use super::super::node::Node;
 use super::super::node_error::NodeError;
 use super::key_filter::{KeyClass, KeyFilter};
+use super::paced_stream::PacedStream;
 use super::{Feed, permission_probe};
 use crate::domain::MissingPermission;
 use crate::domain::reason::Reason;
@@ -25,6 +27,8 @@ const REPLY_TIMEOUT: Duration = Duration::from_secs(2);
 /// An open feed connection.
 pub(super) struct FeedSession {
     connection: MultiplexedConnection,
+    /// Drives the connection, if redis-rs does not do that itself.
+    _driver: Option<AbortOnDropHandle<()>>,
     handler: Arc<PushHandler>,
     /// The connection leads to the read replica.
     reads_replica: bool,
@@ -59,10 +63,20 @@ impl FeedSession {
             Some(replica_info) if reads_replica => replica_info?,
             Some(_) | None => node.endpoint.connection_info().await?,
         };
-        let connecting = connection::connect(&info, ProtocolVersion::RESP3, Some(on_push));
-        let connection = with_timeout(node.connect_timeout, connecting)
+        let connecting = async {
+            match PacedStream::connect(&info).await? {
+                Some(stream) => {
+                    let connected = connection::connect_over(stream, &info, on_push).await;
+                    connected.map(|(connection, driver)| (connection, Some(driver)))
+                }
+                None => connection::connect(&info, ProtocolVersion::RESP3, Some(on_push))
+                    .await
+                    .map(|connection| (connection, None)),
+            }
+        };
+        let (connection, driver) = with_timeout(node.connect_timeout, connecting)
             .await?
-            .map_err(|error| {
+            .map_err(|error: RedisError| {
                 if connection::is_resp3_unsupported(&error) {
                     NodeError::down(Reason::Resp3Unsupported)
                 } else {
@@ -71,6 +85,7 @@ impl FeedSession {
             })?;
         Ok(Self {
             connection,
+            _driver: driver,
             handler,
             reads_replica,
         })
