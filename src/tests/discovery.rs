@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use lockkeeper::domain::Confidence;
 use lockkeeper::server::config::{Discovery, GroupConfig, RedisUrl};
 use redis::AsyncCommands as _;
+use redis::aio::MultiplexedConnection;
 use serde_json::Value;
 
-use crate::formats::run;
+use crate::formats::{run, run_script};
 use crate::support::console::{ApiClient, TestConsole};
-use crate::support::programs::{node, python};
+use crate::support::programs::{node, python, python_with_data_libraries};
 use crate::support::redis_nodes::RedisNodes;
 use crate::support::{run_command, wait_until};
 
@@ -253,6 +255,79 @@ async fn data_of_caches_sessions_and_queues_is_not_listed() {
         possible.len() * 1_000 <= OTHER_DATA.len() * PER_SHAPE,
         "{possible:?}"
     );
+}
+
+/// The keys that are listed with this confidence: for each a line with format, type, expiry and value.
+async fn describe_listed(
+    api: &ApiClient,
+    client: &mut MultiplexedConnection,
+    confidence: Confidence,
+) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (key, format) in listed(api, &format!("&confidence={}", confidence.slug())).await {
+        let type_name: String = redis::cmd("TYPE")
+            .arg(&key)
+            .query_async(client)
+            .await
+            .unwrap();
+        let expiry: i64 = client.ttl(&key).await.unwrap();
+        let value: Vec<u8> = client.get(&key).await.unwrap_or_default();
+        let value = value.escape_ascii();
+        lines.push(format!(
+            "{} {format} {key} {type_name}, {expiry} s: {value}",
+            confidence.slug()
+        ));
+    }
+    lines
+}
+
+#[tokio::test]
+async fn data_that_real_libraries_store_is_not_taken_for_locks() {
+    let nodes = RedisNodes::start(1).await;
+    let mut client = nodes.0[0].client().await;
+    let mut shapes = BTreeMap::<String, u64>::new();
+    for (program, script) in [
+        (python_with_data_libraries(), "other_data.py"),
+        (node("connect-redis"), "other_data.mjs"),
+    ] {
+        let printed = run_script(&program, script, &[&nodes.0[0].port().to_string()]);
+        let counts: BTreeMap<String, u64> = serde_json::from_str(&printed).unwrap();
+        shapes.extend(counts);
+    }
+    let key_count = shapes.values().sum::<u64>();
+    assert!(shapes.len() >= 60 && key_count >= 10_000, "{shapes:?}");
+    // A lock among them is found: the test does not pass because nothing is.
+    let token = "de0643ec94ee19182e5d96ac99871f9e";
+    let () = client.set_ex("payouts", token, 240).await.unwrap();
+
+    let config = GroupConfig {
+        // By default a pass over so many keys takes longer on a busy machine than the test waits.
+        scan_budget_percent: 100,
+        ..unconfigured(&nodes)
+    };
+    let console = TestConsole::start(vec![config]).await;
+    let api = console.api();
+    // A possible lock becomes a likely one if it is seen to be extended, which takes two passes.
+    for passes in [1, 2] {
+        wait_for_passes(&api, passes).await;
+        wait_until("the lock is listed", async || {
+            listed(&api, "").await.contains_key("payouts")
+        })
+        .await;
+        let sure = describe_listed(&api, &mut client, Confidence::Sure).await;
+        let mut likely = describe_listed(&api, &mut client, Confidence::Likely).await;
+        let possible = describe_listed(&api, &mut client, Confidence::Possible).await;
+        likely.retain(|line| !line.contains(token));
+        assert!(
+            sure.is_empty() && likely.is_empty() && (possible.len() as u64) * 1_000 < key_count,
+            "of {key_count} keys of {} shapes, {} are sure, {} likely and {} possible locks:\n{}",
+            shapes.len(),
+            sure.len(),
+            likely.len(),
+            possible.len(),
+            [sure, likely, possible].concat().join("\n"),
+        );
+    }
 }
 
 #[tokio::test]

@@ -182,6 +182,15 @@ async fn redis_semaphore_reports_every_owner_of_permits() {
 
 /// Runs a client script to completion and parses the keys and tokens that it prints.
 pub fn run(program: &Path, script: &str, arguments: &[&str]) -> BTreeMap<String, String> {
+    run_script(program, script, arguments)
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .map(|(key, token)| (key.to_owned(), token.to_owned()))
+        .collect()
+}
+
+/// Runs a script in `src/tests/clients` and returns what it prints.
+pub fn run_script(program: &Path, script: &str, arguments: &[&str]) -> String {
     let script = programs::client_script(script);
     let output = Command::new(program)
         .arg(&script)
@@ -202,10 +211,6 @@ pub fn run(program: &Path, script: &str, arguments: &[&str]) -> BTreeMap<String,
         String::from_utf8_lossy(&output.stderr)
     );
     printed
-        .lines()
-        .filter_map(|line| line.split_once(' '))
-        .map(|(key, token)| (key.to_owned(), token.to_owned()))
-        .collect()
 }
 
 /// A real server and a group that observes it.

@@ -7,10 +7,10 @@
 //! | `lockkeeper:fence:*` | a fencing counter of this console |
 //! | `bull:*:stalled-check`, `rq:clean_registries:*`, `rq:scheduler_lock`, `*:timer` … | throttles without an owner |
 //! | `PHPREDIS_SESSION:<id>`, `spring:session:*`, `sess:*` | sessions (a session's lock, `…_LOCK`, is a lock) |
-//! | JSON, PHP, pickle, gzip, zstd | cached values; tokens have no structure |
+//! | JSON, PHP, pickle, msgpack, zlib, gzip, zstd, xz | cached values; tokens have no structure |
 //! | a bare number or `true` | a counter, semaphore or switch, unless it has a TTL *and* a lock-like name |
 
-use super::{NameHint, companions, shapes};
+use super::{NameHint, companions, msgpack, shapes};
 use crate::server::config::RESERVED_PREFIX;
 
 /// Whether the console itself writes this key. Such keys are excluded regardless of the configured
@@ -51,6 +51,7 @@ pub fn is_excluded_value(value: &[u8], has_ttl: bool, name_hint: NameHint) -> bo
     is_json(value)
         || (is_php(value) && !(is_laravel_token(value) && name_hint.is_lock_like))
         || is_binary_format(value)
+        || msgpack::is_msgpack(value)
         || is_counter_or_switch(value, has_ttl, name_hint)
 }
 
@@ -88,12 +89,19 @@ pub fn is_laravel_token(value: &[u8]) -> bool {
     token.is_some_and(|token| token.len() == 16 && token.iter().all(u8::is_ascii_alphanumeric))
 }
 
-/// Pickle (which ends with a full stop), gzip or zstd, by their magic bytes.
+/// Pickle (which ends with a full stop), gzip, zlib, zstd or xz, by their magic bytes. Flask-Caching
+/// writes an exclamation mark before the pickle, dogpile.cache its metadata. The magic bytes of zlib
+/// are short: one in 65,536 random tokens of rslock starts with them.
 fn is_binary_format(value: &[u8]) -> bool {
     matches!(
         value,
-        [0x80, 0x00..=0x05, .., b'.'] | [0x1f, 0x8b, 0x08, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..]
-    )
+        [0x80, 0x00..=0x05, .., b'.']
+            | [b'!', 0x80, 0x00..=0x05, .., b'.']
+            | [0x1f, 0x8b, 0x08, ..]
+            | [0x78, 0x9c, ..]
+            | [0x28, 0xb5, 0x2f, 0xfd, ..]
+            | [0xfd, b'7', b'z', b'X', b'Z', 0x00, ..]
+    ) || value.starts_with(b"{\"ct\": ")
 }
 
 /// An integer or a boolean word. A timestamp without a TTL is not excluded, because legacy locks

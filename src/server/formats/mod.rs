@@ -27,6 +27,7 @@ mod laravel;
 pub mod legacy_timestamp;
 pub mod look_alikes;
 mod madelson;
+mod msgpack;
 mod names;
 pub mod node_redlock;
 mod phpredis_session;
@@ -77,7 +78,7 @@ const fn detector(formats: &'static [Format], detect: Detector) -> FormatDetecto
 }
 
 /// Detectors of distinctive names and structures. They run before [`look_alikes`].
-pub const DISTINCTIVE_DETECTORS: [FormatDetector; 14] = [
+pub const DISTINCTIVE_DETECTORS: [FormatDetector; 15] = [
     detector(&[Format::ShedLock], shedlock::detect),
     detector(
         &[
@@ -99,6 +100,7 @@ pub const DISTINCTIVE_DETECTORS: [FormatDetector; 14] = [
     detector(&[Format::RedissonMulti], redisson_multi::detect),
     detector(&[Format::SidekiqUniqueJobs], sidekiq::detect),
     detector(&[Format::Huey], huey::detect),
+    detector(&[Format::Suo], suo::detect),
     detector(&[Format::RedisSemaphoreRb], redis_semaphore_rb::detect),
     detector(&[Format::Symfony], symfony::detect),
     detector(&[Format::RedissonPermits], redisson_permits::detect),
@@ -110,7 +112,7 @@ pub const DISTINCTIVE_DETECTORS: [FormatDetector; 14] = [
 
 /// Detectors of token shapes, and finally of lock-like names. The order is significant: more
 /// specific shapes come first.
-pub const TOKEN_SHAPE_DETECTORS: [FormatDetector; 15] = [
+pub const TOKEN_SHAPE_DETECTORS: [FormatDetector; 14] = [
     detector(&[Format::DjangoRedis], django_redis::detect),
     detector(&[Format::RedisPy], redis_py::detect),
     detector(&[Format::PythonRedisLock], python_redis_lock::detect),
@@ -121,7 +123,6 @@ pub const TOKEN_SHAPE_DETECTORS: [FormatDetector; 15] = [
     detector(&[Format::Rslock], rslock::detect),
     detector(&[Format::Laravel, Format::GoZero], laravel::detect),
     detector(&[Format::Pottery, Format::Quartz], uuids::detect),
-    detector(&[Format::Suo], suo::detect),
     detector(&[Format::Symfony], symfony::detect_string),
     detector(&[Format::Discourse], discourse::detect),
     detector(&[Format::LegacyTimestamp], legacy_timestamp::detect),

@@ -1,5 +1,7 @@
 //! Lock-like names.
 
+use super::look_alikes::contains;
+
 /// The words that commonly occur in the names of locks.
 const LOCK_WORDS: [&[u8]; 7] = [
     b"lock",
@@ -65,11 +67,18 @@ const WORDS_OF_OTHER_DATA: [&[u8]; 47] = [
 
 /// Whether the name indicates that the value is something other than the token of a lock.
 pub fn indicates_other_data(key: &[u8]) -> bool {
-    parts(key).any(|part| {
-        WORDS_OF_OTHER_DATA
-            .iter()
-            .any(|word| part.eq_ignore_ascii_case(word))
-    })
+    is_function_call(key)
+        || parts(key).any(|part| {
+            WORDS_OF_OTHER_DATA
+                .iter()
+                .any(|word| part.eq_ignore_ascii_case(word))
+        })
+}
+
+/// The name under which aiocache stores the result of a function: `shop.pricesget_price(7,)[]`, with
+/// the arguments and the named arguments. Source: `aiocache/decorators.py`.
+fn is_function_call(key: &[u8]) -> bool {
+    key.ends_with(b"]") && contains(key, b"(") && contains(key, b")[")
 }
 
 /// Whether one of the words is a separate part of the name, as in `lock:a`, `orders.Lock` or
@@ -99,10 +108,20 @@ mod tests {
             "csrf-token",
             "page_cache",
             "otp/7",
+            "shop.catalogget_digest(7, 'eu')[]",
+            "shop.catalogget_digest()[('locale', 'eu')]",
         ] {
             assert!(indicates_other_data(name.as_bytes()), "{name}");
         }
-        for name in ["orders:42", "hotpot:7", "caches", "video:transcode:88", ""] {
+        for name in [
+            "orders:42",
+            "hotpot:7",
+            "caches",
+            "video:transcode:88",
+            "import(7)",
+            "a[0]",
+            "",
+        ] {
             assert!(!indicates_other_data(name.as_bytes()), "{name}");
         }
     }

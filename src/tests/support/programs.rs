@@ -24,6 +24,16 @@ pub fn python_with_lock_clients() -> PathBuf {
     python
 }
 
+/// A Python interpreter with caches, sessions, queues and rate limiters.
+pub fn python_with_data_libraries() -> PathBuf {
+    let python = super::tool_dir("data-libraries").join("bin/python3");
+    assert!(
+        python.exists(),
+        "the Python libraries that store other data are not installed; `make setup` installs them"
+    );
+    python
+}
+
 /// schemathesis, which sends an API the requests that its OpenAPI document allows and forbids.
 pub fn schemathesis() -> PathBuf {
     let program = super::tool_dir("schemathesis").join("bin/schemathesis");

@@ -106,7 +106,7 @@ fn rate_limiters_are_not_locks() {
 
 #[test]
 fn cached_values_are_rejected_even_under_a_lock_like_name() {
-    let values: [&[u8]; 16] = [
+    let values: [&[u8]; 22] = [
         b"{\"user\":7}",
         b"{}",
         b"[1,2]",
@@ -122,6 +122,15 @@ fn cached_values_are_rejected_even_under_a_lock_like_name() {
         b"\x80\x05K\x01.",
         b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03",
         b"\x28\xb5\x2f\xfd\x04\x00",
+        // Flask-Caching 2.5.1.
+        b"!\x80\x05\x95\n\x00\x00\x00\x00\x00\x00\x00\x8c\x06082177\x94.",
+        // dogpile.cache 1.5.0.
+        b"{\"ct\": 1795656057.156803, \"v\": 2}|\x80\x04\x95\n\x00\x00\x00\x00\x00\x00\x00\x8c\x06567097\x94.",
+        // django-redis 7.0.0 with its compressors and serializers.
+        b"x\x9ck`\x99\xca\xc5\x00\x01=l\xc6\xc6\x06f&&S\xf4\x00$C\x03\xac",
+        b"\xfd7zXZ\x00\x00\x04\xe6\xd6\xb4F",
+        b"\x82\xa1n\x0c\xa2is\xacxxxxxxxxxxxx",
+        b"\x92\x93\r\xaasmart lock\xcb@3\xfdp\xa3\xd7\n=\x93\x0e\xa7padlock\xcb@#\x00\x00\x00\x00\x00\x00",
         b"",
     ];
     for value in values {
@@ -137,6 +146,18 @@ fn cached_values_are_rejected_even_under_a_lock_like_name() {
     assert_eq!(
         detect(&key_state("lock:a", RedisValue::TooLarge, 1_000), true),
         None
+    );
+}
+
+#[test]
+fn an_array_of_suo_is_a_lock_although_it_is_msgpack() {
+    let value = [
+        &b"\x91\x92\xcb\x41\xda\xc0\x10\x89\x63\x95\x81\xb8"[..],
+        b"Zb1kM5c0P7mJr8xw3uVYHQ==",
+    ];
+    assert_eq!(
+        format(&string("report", value.concat(), None)),
+        Some((Format::Suo, Confidence::Likely))
     );
 }
 
