@@ -19,7 +19,7 @@ use super::testbed::Programs;
 /// A benchmark of the observer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Section {
-    /// The discovery of 10,000 locks among a million other keys, and its effect on other clients.
+    /// The first scan pass over a million keys, and its effect on other clients.
     Discovery,
     /// The CPU time that observation adds to a Redis server.
     Overhead,

@@ -44,12 +44,11 @@ impl Server {
             consoles: std::cell::Cell::new(0),
         };
         let mut client = server.connect().await?;
-        fill(&mut client, other_keys, |n| {
-            (format!("user:{n}:profile"), None)
-        })
-        .await?;
-        let lease = Some(3_600_000);
-        fill(&mut client, locks, |n| (format!("lock:{n}"), lease)).await?;
+        let value = |n: u32| format!("{:016x}{n:016x}", n.wrapping_mul(2_654_435_761));
+        let name = |n| format!("user:{n}:profile");
+        fill(&mut client, other_keys, name, value, None).await?;
+        let name = |n| format!("lock:{n}");
+        fill(&mut client, locks, name, value, Some(3_600_000)).await?;
         Ok(server)
     }
 
@@ -66,6 +65,27 @@ impl Server {
         let directory = self.directory.path().join(format!("console-{index}"));
         let url = format!("redis://127.0.0.1:{}", self.port);
         let arguments = vec!["--redis".to_owned(), url];
+        let (process, address) =
+            start_console_with(&programs.console, directory, arguments).await?;
+        Ok(Console { process, address })
+    }
+
+    /// Starts a console that observes the server as a group with these settings.
+    pub async fn start_console_with_group(
+        &self,
+        programs: &Programs,
+        settings: &str,
+    ) -> Result<Console, BenchError> {
+        let index = self.consoles.get();
+        self.consoles.set(index + 1);
+        let directory = self.directory.path().join(format!("console-{index}"));
+        let file = self.directory.path().join(format!("console-{index}.toml"));
+        let port = self.port;
+        let config = format!(
+            "[[group]]\nname = \"default\"\nkind = \"standalone\"\nnode = [{{ url = \"redis://127.0.0.1:{port}\" }}]\n{settings}\n"
+        );
+        std::fs::write(&file, config)?;
+        let arguments = vec!["--config".to_owned(), file.display().to_string()];
         let (process, address) =
             start_console_with(&programs.console, directory, arguments).await?;
         Ok(Console { process, address })
@@ -97,20 +117,21 @@ impl Server {
     }
 }
 
-async fn fill(
+/// Writes strings, with this expiry in milliseconds.
+pub async fn fill(
     client: &mut MultiplexedConnection,
     count: u32,
-    key: impl Fn(u32) -> (String, Option<u32>),
+    name: impl Fn(u32) -> String,
+    value: impl Fn(u32) -> String,
+    lease_ms: Option<u32>,
 ) -> Result<(), BenchError> {
     let mut next = 0;
     while next < count {
         let mut pipe = redis::pipe();
         for n in next..(next + PIPELINE_SIZE).min(count) {
-            let (key, lease) = key(n);
-            let set = pipe.cmd("SET").arg(key);
-            set.arg(format!("{:016x}{n:016x}", n.wrapping_mul(2_654_435_761)));
-            if let Some(lease) = lease {
-                set.arg("PX").arg(lease);
+            let set = pipe.cmd("SET").arg(name(n)).arg(value(n));
+            if let Some(lease_ms) = lease_ms {
+                set.arg("PX").arg(lease_ms);
             }
             set.ignore();
         }

@@ -141,6 +141,16 @@ impl Format {
         }
     }
 
+    /// Whether locks of this format are strings: the value can be read without asking for the type.
+    pub fn is_string(self) -> bool {
+        matches!(
+            self.library().release_strategy,
+            ReleaseStrategy::Value
+                | ReleaseStrategy::ValueAndSignal
+                | ReleaseStrategy::ValueAndPublish
+        )
+    }
+
     /// Whether the key still exists after the lease has ended, until another client acquires it.
     pub fn outlives_lease(self) -> bool {
         matches!(self, Self::LegacyTimestamp)

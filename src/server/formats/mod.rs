@@ -129,16 +129,6 @@ pub const TOKEN_SHAPE_DETECTORS: [FormatDetector; 14] = [
     detector(&[Format::Plain], plain::detect),
 ];
 
-/// Whether locks of this format are strings: their value can be read without asking for the type.
-pub fn is_string(format: Format) -> bool {
-    matches!(format, Format::ShedLock | Format::Bullmq | Format::Bull)
-        // Symfony's locks are strings or sorted sets, depending on its version.
-        || format != Format::Symfony
-            && TOKEN_SHAPE_DETECTORS
-                .iter()
-                .any(|detector| detector.formats.contains(&format))
-}
-
 /// Formats without a distinctive shape. They need a `format_override` in the configuration, or are
 /// inferred from several locks (Spring Integration).
 pub const OVERRIDE_ONLY: [Format; 6] = [

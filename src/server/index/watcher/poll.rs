@@ -12,7 +12,6 @@ use super::{MAX_KEYS_PER_POLL, Watcher};
 use crate::domain::quorum::{Judgement, judge};
 use crate::domain::{LockId, LockKey, Mode, NodeState, NodeView, Observation, Timestamp, Verdict};
 use crate::server::clock::ClockReading;
-use crate::server::formats;
 use crate::server::nodes::node_error::CallError;
 use crate::server::nodes::{Inspection, NodeInspection, ReadCause};
 
@@ -156,9 +155,7 @@ impl Watcher {
                 group: group.clone(),
                 key: LockKey::clone(key),
             };
-            index
-                .lock(&id)
-                .is_some_and(|lock| formats::is_string(lock.format))
+            index.lock(&id).is_some_and(|lock| lock.format.is_string())
         };
         keys.iter().filter(is_string).cloned().collect()
     }
