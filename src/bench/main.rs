@@ -65,10 +65,13 @@ struct Options {
     /// Skip contended locks and delayed nodes.
     #[arg(long)]
     plain: bool,
-    /// Run only these observer benchmarks: discovery, overhead, lag, large-index, reads,
+    /// Run only these observer benchmarks: discovery, overhead, busy-cache, lag, large-index, reads,
     /// subscribers [default: all].
     #[arg(long, value_delimiter = ',')]
     sections: Vec<observer::Section>,
+    /// Duration of the benchmark with a busy cache [default: 60; with --quick 5].
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(5..))]
+    busy_seconds: Option<u32>,
     /// Duration of the benchmark with thousands of subscribers [default: 60; with --quick 10].
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(5..))]
     subscriber_seconds: Option<u32>,
@@ -162,6 +165,7 @@ async fn run(options: &Options) -> Result<(), BenchError> {
         &programs,
         &options.sections,
         options.quick,
+        options.busy_seconds,
         options.subscriber_seconds,
     );
     budgets.extend(observer_budgets.await?);

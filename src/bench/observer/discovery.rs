@@ -1,8 +1,9 @@
 //! The first scan pass over a million keys with default settings: when all locks are shown, what the
 //! pass costs the server and the console, and what another client notices of it.
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
+use lockkeeper::server::clock::Clock;
 use redis::aio::MultiplexedConnection;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
@@ -228,9 +229,9 @@ impl Probe {
 
 /// A token as redis-py makes it: `uuid.uuid1().hex`.
 fn version_1_uuid(n: u32) -> String {
-    const GREGORIAN_TO_UNIX: u128 = 0x01B2_1DD2_1381_4000;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let ticks = GREGORIAN_TO_UNIX + now.map_or(0, |now| now.as_nanos() / 100);
+    const GREGORIAN_TO_UNIX: u64 = 0x01B2_1DD2_1381_4000;
+    let unix_ms = Clock::system().now().millis();
+    let ticks = GREGORIAN_TO_UNIX + unix_ms.unsigned_abs() * 10_000 + u64::from(n);
     let (low, mid, high) = (
         ticks & 0xffff_ffff,
         (ticks >> 32) & 0xffff,

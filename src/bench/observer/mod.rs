@@ -1,6 +1,7 @@
 //! Benchmarks of the console as an observer: the load that it adds to Redis, and the latency of its
 //! events and API.
 
+mod busy_cache;
 mod discovery;
 mod lag;
 mod large_index;
@@ -23,6 +24,8 @@ pub enum Section {
     Discovery,
     /// The CPU time that observation adds to a Redis server.
     Overhead,
+    /// 50,000 writes per second of a cache beside 1,000 locks.
+    BusyCache,
     /// The latency from a change on Redis to its event.
     Lag,
     /// 100,000 locks and 20 subscribers.
@@ -43,6 +46,8 @@ struct Scale {
     many_locks: u32,
     /// Seconds of each measurement.
     seconds: u32,
+    /// Seconds of the benchmark with a busy cache.
+    busy_seconds: u32,
     /// Seconds of the benchmark with thousands of subscribers.
     subscriber_seconds: u32,
 }
@@ -52,6 +57,7 @@ pub async fn measure(
     programs: &Programs,
     sections: &[Section],
     is_quick: bool,
+    busy_seconds: Option<u32>,
     subscriber_seconds: Option<u32>,
 ) -> Result<Vec<Budget>, BenchError> {
     let scale = if is_quick {
@@ -60,6 +66,7 @@ pub async fn measure(
             locks: 10_000,
             many_locks: 20_000,
             seconds: 2,
+            busy_seconds: busy_seconds.unwrap_or(5),
             subscriber_seconds: subscriber_seconds.unwrap_or(10),
         }
     } else {
@@ -68,6 +75,7 @@ pub async fn measure(
             locks: 10_000,
             many_locks: 100_000,
             seconds: 15,
+            busy_seconds: busy_seconds.unwrap_or(60),
             subscriber_seconds: subscriber_seconds.unwrap_or(60),
         }
     };
@@ -80,6 +88,7 @@ pub async fn measure(
         budgets.extend(match section {
             Section::Discovery => discovery::measure(programs, scale).await?,
             Section::Overhead => overhead::measure(programs, scale).await?,
+            Section::BusyCache => busy_cache::measure(programs, scale).await?,
             Section::Lag => lag::measure(programs, scale).await?,
             Section::LargeIndex => large_index::measure(programs, scale).await?,
             Section::Reads => reads::measure(programs, scale).await?,
