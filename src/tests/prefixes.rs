@@ -109,13 +109,21 @@ async fn assert_followed(nodes: &RedisNodes, api: &ApiClient, key: &str) {
     assert!(acquired_at.elapsed() < Duration::from_secs(1));
 }
 
+async fn passes(api: &ApiClient) -> u64 {
+    let groups = api.get("/api/v1/groups").await.json();
+    groups["groups"][0]["coverage"]["passes"].as_u64().unwrap()
+}
+
 /// Waits until a first pass has ended, which no budget slows down.
 async fn wait_for_first_pass(api: &ApiClient) {
-    wait_until("the first pass has ended", async || {
-        let groups = api.get("/api/v1/groups").await.json();
-        groups["groups"][0]["coverage"]["passes"].as_u64() >= Some(1)
-    })
-    .await;
+    wait_until("the first pass has ended", async || passes(api).await >= 1).await;
+}
+
+/// Pins a prefix, and waits until the pass that this starts has ended: it could find the next lock.
+async fn pin(api: &ApiClient, prefix: &str) {
+    let before = passes(api).await;
+    set_state(api, prefix, "pinned").await;
+    wait_until("the pass has ended", async || passes(api).await > before).await;
 }
 
 #[tokio::test]
@@ -167,11 +175,11 @@ async fn a_pinned_prefix_is_followed_however_many_other_names_it_has() {
         prefix(&api, "jobs:").await["is_followed"] == false
     })
     .await;
-    set_state(&api, "jobs:", "pinned").await;
+    pin(&api, "jobs:").await;
     assert_eq!(prefix(&api, "jobs:").await["is_followed"], true);
     assert_followed(&nodes, &api, "jobs:second").await;
     // A prefix under which no lock was found yet.
-    set_state(&api, "deploys", "pinned").await;
+    pin(&api, "deploys").await;
     assert_eq!(prefix(&api, "deploys").await["source"], "admin");
     assert_followed(&nodes, &api, "deploys-eu").await;
 }
@@ -393,4 +401,15 @@ async fn without_a_database_locks_are_found_and_decisions_are_rejected() {
     let rejected = change(&api, "lock:", json!({"state": "excluded"})).await;
     assert_eq!(rejected.status, 503, "{}", rejected.text);
     assert_eq!(listed(&api).await, ["lock:a"]);
+}
+
+#[tokio::test]
+async fn the_nodes_page_has_a_section_of_prefixes_in_both_languages() {
+    let nodes = RedisNodes::start(1).await;
+    let console = TestConsole::start(vec![GroupConfig::new("default", nodes.urls())]).await;
+    for (language, title) in [("en", "Prefixes of locks"), ("zh-CN", "锁的前缀")] {
+        let headers = [("accept-language", language)];
+        let page = console.api().send("GET", "/nodes", &headers, "").await;
+        assert!(page.text.contains(title), "{language}");
+    }
 }

@@ -271,6 +271,18 @@ pub const SERVER_FUNCTIONS: &[Rule] = &[
         Resource::Group,
         |id| json!({"group": id.group, "node": "a", "reason": " ", "confirm": null}),
     ),
+    rule(
+        "prefixes",
+        Permission::View,
+        Resource::Group,
+        |id| json!({"group": id.group}),
+    ),
+    rule(
+        "change_prefix",
+        Permission::ManagePrefixes,
+        Resource::Lock,
+        |id| json!({"group": id.group, "prefix": id.key, "settings": {"state": "pinned", "name": "a\nb"}}),
+    ),
     // It selects the locks that the caller may release, which can be none.
     rule(
         "select_releasable",
