@@ -7,7 +7,7 @@ use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::OperationError;
+use super::{OperationError, PrefixState};
 
 /// The error of an audited operation, or additional information.
 ///
@@ -39,6 +39,14 @@ pub enum AuditDetail {
     MoreRejections { count: u64, client: Option<String> },
     #[error("node {node:?}")]
     Node { node: String },
+    /// A decision about the prefixes of lock names. `before` is the previous state.
+    #[error("prefix {prefix:?}: {} → {}{}", before.slug(), state.slug(), named(name))]
+    Prefix {
+        prefix: String,
+        before: PrefixState,
+        state: PrefixState,
+        name: Option<String>,
+    },
     #[error("node {node:?}, for {seconds} s")]
     Sample { node: String, seconds: u64 },
     /// All sessions of the user were ended.
@@ -60,6 +68,11 @@ pub enum AuditDetail {
     Reacquired,
     #[error("the owner still holds the lock; remaining hold count: {hold_count}")]
     StillHeld { hold_count: u32 },
+}
+
+fn named(name: &Option<String>) -> String {
+    name.as_ref()
+        .map_or_else(String::new, |name| format!(", named {name:?}"))
 }
 
 fn origin(client: &Option<String>) -> String {

@@ -27,6 +27,8 @@ pub enum OperationKind {
     Reacquired,
     /// A user confirmed that a restarted node lost no locks.
     ClearRestartHazard,
+    /// An admin pinned, excluded, named or reset a prefix of lock names.
+    ChangePrefix,
     /// A user revealed the token of a lock that was acquired through the console's pages.
     RevealToken,
     /// The console recorded the commands of a node for some seconds (`MONITOR`).

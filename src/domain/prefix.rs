@@ -40,9 +40,61 @@ fn is_id(part: &str) -> bool {
         && (all(u8::is_ascii_digit) || part.len() >= MIN_HEX_ID && all(u8::is_ascii_hexdigit))
 }
 
+/// A set of prefixes, to match names against. The cost of a match is logarithmic in their number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PrefixSet(Vec<Vec<u8>>);
+
+impl PrefixSet {
+    /// Builds the set. Prefixes that start with another one are dropped: they match nothing else.
+    pub fn new(prefixes: impl IntoIterator<Item = Vec<u8>>) -> Self {
+        let mut sorted: Vec<Vec<u8>> = prefixes.into_iter().collect();
+        sorted.sort_unstable();
+        // After sorting, a prefix directly precedes those that start with it.
+        sorted.dedup_by(|next, kept| next.starts_with(kept));
+        Self(sorted)
+    }
+
+    /// Whether there are no prefixes.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether the name starts with one of the prefixes.
+    pub fn matches(&self, name: &[u8]) -> bool {
+        // No prefix starts with another one, so only the last one that is not greater than the name
+        // can match.
+        let end = self.0.partition_point(|prefix| prefix.as_slice() <= name);
+        end > 0 && name.starts_with(&self.0[end - 1])
+    }
+
+    /// The prefixes, sorted.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.0.iter().map(Vec::as_slice)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::key_prefix;
+    use super::{PrefixSet, key_prefix};
+
+    #[test]
+    fn a_name_matches_a_set_if_it_starts_with_one_of_the_prefixes() {
+        let prefixes = ["orders:", "orders:eu:", "b", "\u{0}\n", "carts:"];
+        let set = PrefixSet::new(prefixes.map(|prefix| prefix.as_bytes().to_vec()));
+        for (name, is_match) in [
+            ("orders:eu:7", true),
+            ("orders:fr:7", true),
+            ("orders:", true),
+            ("orders", false),
+            ("bull", true),
+            ("\u{0}\nx", true),
+            ("cart:7", false),
+            ("", false),
+        ] {
+            assert_eq!(set.matches(name.as_bytes()), is_match, "{name:?}");
+        }
+        assert!(!PrefixSet::default().matches(b"x"));
+    }
 
     #[test]
     fn a_prefix_ends_before_the_id() {

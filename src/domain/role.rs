@@ -51,6 +51,8 @@ pub enum Permission {
     Monitor,
     /// Read the audit log.
     ReadAudit,
+    /// Pin, exclude and name prefixes of lock names.
+    ManagePrefixes,
     /// Administer the console.
     Administer,
 }
@@ -68,7 +70,7 @@ impl Permission {
             | Self::ClearRestartHazard
             | Self::Monitor
             | Self::ReadAudit => Role::Operator,
-            Self::Administer => Role::Admin,
+            Self::ManagePrefixes | Self::Administer => Role::Admin,
         }
     }
 
@@ -81,10 +83,19 @@ impl Permission {
             | Self::Release
             | Self::ForceRelease
             | Self::ClearRestartHazard => true,
-            Self::View | Self::ReadRaw | Self::Monitor | Self::ReadAudit | Self::Administer => {
-                false
-            }
+            Self::View
+            | Self::ReadRaw
+            | Self::Monitor
+            | Self::ReadAudit
+            | Self::ManagePrefixes
+            | Self::Administer => false,
         }
+    }
+
+    /// Whether patterns of lock names limit the operation. An excluded prefix hides locks from every
+    /// user, so it needs the permission for their names.
+    fn is_limited_by_keys(self) -> bool {
+        self.is_write() || self == Self::ManagePrefixes
     }
 
     /// The operation, for error messages.
@@ -99,6 +110,7 @@ impl Permission {
             Self::ClearRestartHazard => "clear restart hazards",
             Self::Monitor => "monitor nodes",
             Self::ReadAudit => "read the audit log",
+            Self::ManagePrefixes => "change prefixes",
             Self::Administer => "administer the console",
         }
     }
@@ -227,14 +239,13 @@ impl RoleGrant {
                 group: group.to_owned(),
             });
         }
-        // Read-only groups and patterns of names only limit operations that modify locks.
-        if !permission.is_write() {
-            return Ok(());
-        }
-        if scope.is_read_only {
+        if permission.is_write() && scope.is_read_only {
             return Err(PermissionDenied::ReadOnly {
                 group: group.to_owned(),
             });
+        }
+        if !permission.is_limited_by_keys() {
+            return Ok(());
         }
         match (&self.keys, scope.key) {
             (Some(patterns), Some(key)) if !glob::any_matches(patterns, key.as_bytes()) => {

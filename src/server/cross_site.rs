@@ -133,7 +133,10 @@ fn cross_site_error() -> OperationError {
 /// The operation behind a path: the last segment of an API route, or the name of a server
 /// function, which ends in a hash of digits.
 fn operation_for_path(path: &str) -> Option<OperationKind> {
-    let (_, last) = path.rsplit_once('/')?;
+    let (parent, last) = path.rsplit_once('/')?;
+    if parent.starts_with("/api/v1/groups/") && parent.ends_with("/prefixes") {
+        return Some(OperationKind::ChangePrefix);
+    }
     let name = last.trim_end_matches(|digit: char| digit.is_ascii_digit());
     Some(match name {
         "acquire" => OperationKind::Acquire,
@@ -141,6 +144,7 @@ fn operation_for_path(path: &str) -> Option<OperationKind> {
         "release" | "release_mine" => OperationKind::Release,
         "force-release" | "force_release" | "force-releases" => OperationKind::ForceRelease,
         "clear-restart-hazard" | "clear_restart_hazard" => OperationKind::ClearRestartHazard,
+        "change_prefix" => OperationKind::ChangePrefix,
         "take_token" => OperationKind::RevealToken,
         "monitor-sample" | "monitor_sample" => OperationKind::Monitor,
         _ => return None,

@@ -21,6 +21,7 @@ mod middleware;
 pub mod nodes;
 pub mod operations;
 mod page_auth;
+pub mod prefixes;
 mod reload;
 pub mod restarts;
 pub mod seal;

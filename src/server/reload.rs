@@ -15,7 +15,7 @@ use super::config::{GroupConfig, ReloadableConfig};
 use super::index::Index;
 use super::nodes::leases::LeaseTracker;
 use super::nodes::restart_history::RestartHistory;
-use super::nodes::{Group, GroupOptions};
+use super::nodes::{Group, GroupOptions, LockPrefixes};
 use super::restarts::RestartFile;
 use super::state::AppState;
 
@@ -53,6 +53,22 @@ struct RunningGroup {
     stop_watching: CancellationToken,
 }
 
+/// What a group continues with after its configuration changed.
+#[derive(Default)]
+struct Observations {
+    leases: LeaseTracker,
+    prefixes: Arc<LockPrefixes>,
+}
+
+impl Observations {
+    fn of(group: &Group) -> Self {
+        Self {
+            leases: group.leases().carried_over(),
+            prefixes: Arc::clone(group.prefixes()),
+        }
+    }
+}
+
 impl GroupManager {
     /// Starts the groups. Call [`Self::watch_all`] to start observing them.
     pub fn start(configs: Vec<GroupConfig>, runtime: GroupRuntime) -> Self {
@@ -67,7 +83,7 @@ impl GroupManager {
         };
         let groups = configs
             .into_iter()
-            .map(|config| manager.start_group(config, &history, LeaseTracker::default()));
+            .map(|config| manager.start_group(config, &history, Observations::default()));
         manager.groups = groups.collect();
         manager
     }
@@ -76,14 +92,15 @@ impl GroupManager {
         &self,
         config: GroupConfig,
         history: &RestartHistory,
-        leases: LeaseTracker,
+        earlier: Observations,
     ) -> RunningGroup {
         let close_nodes = self.runtime.close_nodes.child_token();
         let options = GroupOptions {
             closing: self.runtime.stop.clone(),
             stop: close_nodes.clone(),
             history: history.clone(),
-            leases,
+            leases: earlier.leases,
+            prefixes: earlier.prefixes,
         };
         RunningGroup {
             group: Group::start_with_options(options, config, self.runtime.clock.clone()),
@@ -157,11 +174,9 @@ impl GroupManager {
                     changed.push(config.name.clone());
                     let has_same_name =
                         |member: &&RunningGroup| member.group.config.name == config.name;
-                    let leases = previous
-                        .iter()
-                        .find(has_same_name)
-                        .map(|member| member.group.leases().carried_over());
-                    self.start_group(config, &history, leases.unwrap_or_default())
+                    let earlier = previous.iter().find(has_same_name);
+                    let earlier = earlier.map(|member| Observations::of(&member.group));
+                    self.start_group(config, &history, earlier.unwrap_or_default())
                 }
             };
             self.groups.push(member);

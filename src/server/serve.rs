@@ -24,6 +24,7 @@ use super::index::Index;
 use super::limits::RequestLimits;
 use super::operations::Operations;
 use super::operations::idempotency::IdempotencyStore;
+use super::prefixes::{self, PrefixStore};
 use super::reload::{GroupManager, GroupRuntime};
 use super::restarts::{self, RestartFile};
 use super::state::{AppHandles, AppState};
@@ -105,7 +106,10 @@ impl Server {
         let webhooks = Webhooks::new(config.webhooks);
         webhooks.start(&index, &clock, &stop, &tasks);
         let audit_webhooks = webhooks.clone();
-        let operations = Operations::new(groups, index, audit.clone()).with_webhooks(webhooks);
+        let prefix_store = PrefixStore::new(storage.clone());
+        let operations = Operations::new(groups, index, audit.clone())
+            .with_webhooks(webhooks)
+            .with_prefix_store(prefix_store.clone());
         let state = AppState::from(AppHandles {
             leptos: default_leptos_options(),
             operations: Arc::new(operations),
@@ -131,6 +135,10 @@ impl Server {
             draining,
         };
         server.start_tasks(restart_file);
+        let operations = Arc::clone(&server.state.operations);
+        let stop = server.close_nodes.clone();
+        let sync = prefixes::sync_prefixes(prefix_store, operations, stop);
+        server.tasks.spawn(sync);
         server.start_audit_tasks(config.storage);
         server.spawn_until_stop(delete_expired(storage, clock));
         if let Some(reloads) = config.reloads {

@@ -73,6 +73,7 @@ mod owners;
 mod packages;
 mod partial_release;
 mod permissions;
+mod prefixes;
 mod prometheus;
 mod quickstart;
 mod readme;

@@ -8,8 +8,8 @@ use crate::domain::operation_error::{InternalError, RequestError};
 use crate::domain::raw::RawNode;
 use crate::domain::{
     AuditPage, ChainCheck, ConsoleLock, Fingerprint, Format, History, InitialState, Lock, LockId,
-    LockKey, MonitorSample, NodesReport, ObservedHold, OperationError, OwnerList, ReleaseDryRun,
-    ReleaseResult, ReleaseTarget, SearchHit, WaitForGraph,
+    LockKey, MonitorSample, NodesReport, ObservedHold, OperationError, OwnerList, PrefixList,
+    PrefixSettings, ReleaseDryRun, ReleaseResult, ReleaseTarget, SearchHit, WaitForGraph,
 };
 
 impl FromServerFnError for OperationError {
@@ -231,6 +231,26 @@ pub async fn clear_restart_hazard(
     let clearing =
         operations.clear_restart_hazard(&actor, &group, &node, &reason, confirm.as_deref());
     clearing.await.map(|_| ())
+}
+
+/// The prefixes under which locks of a group were found.
+#[server(input = Json, output = Json)]
+pub async fn prefixes(group: String) -> Result<PrefixList, OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
+    state.operations.prefixes(&actor, &group)
+}
+
+/// Pins, excludes, names or resets a prefix of lock names.
+#[server(input = Json, output = Json)]
+pub async fn change_prefix(
+    group: String,
+    prefix: LockKey,
+    settings: PrefixSettings,
+) -> Result<(), OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
+    let operations = &state.operations;
+    let changing = operations.change_prefix(&actor, &group, &prefix, settings);
+    changing.await.map(|_| ())
 }
 
 /// The first holds of a list that the user may release in one request. `search` is the query string

@@ -58,6 +58,10 @@ pub enum InvalidValue {
         "must be a timestamp in seconds with at least six decimal digits for this format, such as `1795200545.123456789`"
     )]
     NotATimestampToken,
+    #[error("contains a control character")]
+    ControlCharacter,
+    #[error("{max} prefixes of this group are pinned, excluded or named; reset one first")]
+    TooManyPrefixes { max: usize },
     #[error("the group has no node {node:?}")]
     UnknownNode { node: String },
     #[error("must be the node's name, because this group is production")]

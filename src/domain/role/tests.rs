@@ -25,6 +25,7 @@ fn each_role_includes_the_permissions_of_the_lower_ones() {
         (Permission::ClearRestartHazard, false, true),
         (Permission::Monitor, false, true),
         (Permission::ReadAudit, false, true),
+        (Permission::ManagePrefixes, false, false),
         (Permission::Administer, false, false),
     ] {
         for (role, is_allowed) in [
@@ -73,7 +74,7 @@ fn groups_limit_viewing_and_modifying_and_patterns_only_modifying() {
                 | Permission::Release
                 | Permission::ForceRelease
                 | Permission::ClearRestartHazard => acts,
-                Permission::Administer => false,
+                Permission::ManagePrefixes | Permission::Administer => false,
             };
             let result = grant.authorize(permission, Scope::lock(&id));
             assert_eq!(

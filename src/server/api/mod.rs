@@ -82,6 +82,10 @@ pub fn routes(state: &AppState) -> Router<AppState> {
         .route(
             "/api/v1/groups/{group}/locks//force-release",
             post(v1::operations::force_release),
+        )
+        .route(
+            "/api/v1/groups/{group}/prefixes/",
+            post(v1::prefixes::change_prefix),
         );
     let api = api
         .merge(empty_key)
@@ -132,6 +136,7 @@ fn documented_routes() -> OpenApiRouter<AppState> {
         .routes(routes!(v1::audit::audit))
         .routes(routes!(v1::audit::export))
         .routes(routes!(v1::owners::owners))
+        .routes(routes!(v1::prefixes::prefixes))
         .layer(CompressionLayer::new());
     // Many short responses: checking whether to compress them would cost more than it saves.
     let operation_routes = OpenApiRouter::new()
@@ -140,7 +145,8 @@ fn documented_routes() -> OpenApiRouter<AppState> {
         .routes(routes!(v1::operations::release))
         .routes(routes!(v1::operations::force_release))
         .routes(routes!(v1::clear_restart_hazard::clear_restart_hazard))
-        .routes(routes!(v1::force_releases::force_releases));
+        .routes(routes!(v1::force_releases::force_releases))
+        .routes(routes!(v1::prefixes::change_prefix));
     OpenApiRouter::with_openapi(ApiDocument::openapi())
         .merge(read_routes)
         .merge(operation_routes)

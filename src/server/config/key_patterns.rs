@@ -10,6 +10,7 @@ use toml::Spanned;
 use super::source::SourceFile;
 use super::values::{Parsed, Pattern};
 use super::{ConfigError, GroupConfig};
+use crate::domain::prefix::PrefixSet;
 use crate::domain::{Format, glob};
 
 /// A pattern whose names are locks of one format, regardless of their values
@@ -37,6 +38,8 @@ pub struct KeyPatterns<'a> {
     pub format_overrides: &'a [FormatOverride],
     /// Names that match one of these are not locks.
     pub exclude: &'a [String],
+    /// Names with one of these prefixes are not locks either: an admin excluded them on the page.
+    pub excluded_prefixes: Option<&'a PrefixSet>,
 }
 
 /// The prefix of fencing counters, which the console stores next to locks.
@@ -66,6 +69,12 @@ impl KeyPatterns<'_> {
         self.keys_are_explicit && self.matches_keys(name)
     }
 
+    /// Whether names like this are not locks, by the configuration or by the decision of an admin.
+    pub fn is_excluded(&self, name: &[u8]) -> bool {
+        let has_prefix = |prefixes: &PrefixSet| prefixes.matches(name);
+        glob::any_matches(self.exclude, name) || self.excluded_prefixes.is_some_and(has_prefix)
+    }
+
     /// The first format override that matches the name.
     pub fn format_override(&self, name: &[u8]) -> Option<&FormatOverride> {
         let mut overrides = self.format_overrides.iter();
@@ -83,13 +92,15 @@ pub enum KeyRestriction<'a> {
 }
 
 impl GroupConfig {
-    /// The key patterns of the group.
+    /// The key patterns of the configuration. A running group has prefixes that an admin excluded,
+    /// too.
     pub fn key_patterns(&self) -> KeyPatterns<'_> {
         KeyPatterns {
             keys: &self.keys,
             keys_are_explicit: self.keys_are_explicit,
             format_overrides: &self.format_overrides,
             exclude: &self.exclude,
+            excluded_prefixes: None,
         }
     }
 

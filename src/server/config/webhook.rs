@@ -229,6 +229,7 @@ impl TextRule for LockOperation {
             | OperationKind::CompleteRelease
             | OperationKind::Reacquired => true,
             OperationKind::ClearRestartHazard
+            | OperationKind::ChangePrefix
             | OperationKind::RevealToken
             | OperationKind::Monitor
             | OperationKind::SignIn

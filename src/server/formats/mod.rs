@@ -54,7 +54,7 @@ pub mod suo;
 mod symfony;
 mod uuids;
 
-use crate::domain::{Confidence, Format, glob};
+use crate::domain::{Confidence, Format};
 use crate::server::config::KeyPatterns;
 use crate::server::key_state::{KeyState, RedisValue, Ttl};
 pub use companions::{companion_keys, parent_lock, semaphore_for_channel};
@@ -175,7 +175,7 @@ pub fn detect(state: &KeyState, matches_explicit_keys: bool) -> Option<DetectedL
 /// Detects a lock, considering the configured patterns.
 pub fn detect_with_patterns(state: &KeyState, patterns: KeyPatterns<'_>) -> Option<DetectedLock> {
     let name = state.key.as_bytes();
-    if glob::any_matches(patterns.exclude, name) || look_alikes::is_console_key(name) {
+    if patterns.is_excluded(name) || look_alikes::is_console_key(name) {
         return None;
     }
     if let Some(format_override) = patterns.format_override(name) {
@@ -230,7 +230,7 @@ fn shape_confidence(state: &KeyState) -> Confidence {
 /// Whether a past timestamp under this name is an overdue legacy lock. Under other names it is more
 /// likely the time of the last run of a job.
 pub fn is_overdue_lock(name: &[u8], patterns: KeyPatterns<'_>) -> bool {
-    if glob::any_matches(patterns.exclude, name) {
+    if patterns.is_excluded(name) {
         return false;
     }
     match patterns.format_override(name) {

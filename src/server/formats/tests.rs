@@ -32,6 +32,7 @@ fn patterns<'a>(overrides: &'a [FormatOverride], ignore: &'a [String]) -> KeyPat
         keys_are_explicit: false,
         format_overrides: overrides,
         exclude: ignore,
+        excluded_prefixes: None,
     }
 }
 

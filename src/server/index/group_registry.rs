@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use super::recheck_timers::RecheckTimers;
 use crate::domain::LockKey;
-use crate::server::nodes::Group;
+use crate::server::nodes::{Group, LockPrefixes};
 
 /// Settings and channels of one group. Cheap to clone.
 #[derive(Clone)]
@@ -18,6 +18,8 @@ pub(super) struct GroupEntry {
     pub max_hold: Duration,
     /// Timers for re-checking locks.
     pub recheck_timers: Arc<RecheckTimers>,
+    /// The prefixes of the group. Names with an excluded one are not indexed.
+    pub prefixes: Arc<LockPrefixes>,
     /// Requests for an immediate poll; `None` without a watcher.
     pub poll_requests: Option<mpsc::Sender<LockKey>>,
 }
@@ -32,6 +34,7 @@ impl GroupRegistry {
         let entry = GroupEntry {
             max_hold: group.config.locking.max_hold,
             recheck_timers: Arc::default(),
+            prefixes: Arc::clone(group.prefixes()),
             poll_requests,
         };
         self.write().insert(group.config.name.clone(), entry);

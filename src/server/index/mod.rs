@@ -264,6 +264,18 @@ impl Index {
         }
     }
 
+    /// Removes the locks whose prefix an admin excluded. They are not in the snapshot when this
+    /// returns.
+    pub async fn remove_excluded(&self, group: &str) {
+        let report = Report::PrefixExcluded {
+            group: group.to_owned(),
+            at: self.now(),
+        };
+        // Fails only during shutdown.
+        let _stopping = self.reports.send(report).await;
+        self.flush().await;
+    }
+
     /// Publishes a change that cannot be observed on the nodes, such as a lost lock.
     pub async fn publish(&self, change: Change) {
         let report = Report::Publish(Box::new(change));
@@ -356,8 +368,9 @@ impl Index {
         inspection: Inspection,
         keys: &[LockKey],
     ) -> Vec<KeyObservation> {
+        let excluded = group.prefixes().excluded();
         let (patterns, discovered) = (
-            group.config.key_patterns(),
+            group.key_patterns(&excluded),
             self.semaphores.format_overrides(&group.config.name),
         );
         if discovered.is_empty() {

@@ -21,7 +21,9 @@ use super::tombstones::Tombstones;
 use super::update_throttle::UpdateThrottle;
 use super::view_cache::ViewCache;
 use super::{LockInspection, renewal_tracker};
-use crate::domain::{Change, Evidence, Flag, Format, GroupView, Lock, LockId, LockKey};
+use crate::domain::{
+    Change, Evidence, Flag, Format, GoneReason, GroupView, Lock, LockId, LockKey, Timestamp,
+};
 use crate::server::clock::{ClockReading, MonotonicTime};
 
 /// Applies reports to the index and keeps the tracking state that the index does not contain.
@@ -118,6 +120,7 @@ impl Observer {
                 Some(Report::GroupsReplaced { views, changed }) => {
                     self.replace_groups(views, &changed)
                 }
+                Some(Report::PrefixExcluded { group, at }) => self.remove_excluded(&group, at),
                 Some(Report::Publish(change)) => self.publish(vec![*change]),
                 Some(Report::ForceReleased { id, owner, at }) => {
                     self.histories.record_force_release(&id, &owner, at)
@@ -166,6 +169,29 @@ impl Observer {
         self.index.replace_groups(groups, is_kept);
         self.stream.reset(&mut self.index);
         self.views.clear();
+    }
+
+    /// Removes the locks with an excluded prefix. Their holds have not ended, so the histories are
+    /// left as they are.
+    fn remove_excluded(&mut self, group: &str, at: Timestamp) {
+        let Some(entry) = self.groups.get(group) else {
+            return;
+        };
+        let excluded = entry.prefixes.excluded();
+        let locks = self.index.locks_of(group).map(|lock| &lock.id);
+        let removed = locks.filter(|id| excluded.matches(id.key.as_bytes()));
+        let removed: Vec<LockId> = removed.cloned().collect();
+        for id in &removed {
+            self.tracked_locks.remove(id);
+            self.contention.remove(id);
+            entry.recheck_timers.set(&id.key, None);
+        }
+        let gone = |id| Change::Gone {
+            id,
+            end_reason: GoneReason::Unknown,
+            at,
+        };
+        self.publish(removed.into_iter().map(gone).collect());
     }
 
     /// The change caused by new evidence of contention, if any.
@@ -273,6 +299,10 @@ impl Observer {
         }
         // The group was removed while its nodes were being read.
         let group_entry = self.groups.get(group)?;
+        // The prefix was excluded while the nodes were being read.
+        if group_entry.prefixes.is_excluded(id.key.as_bytes()) {
+            return None;
+        }
         let max_hold = group_entry.max_hold;
         let transition = fold(
             id.clone(),

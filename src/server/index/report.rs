@@ -41,6 +41,13 @@ pub(super) enum Report {
         /// The names of new and reconfigured groups.
         changed: Vec<String>,
     },
+    /// An admin excluded a prefix of the group.
+    PrefixExcluded {
+        /// The group.
+        group: String,
+        /// When the prefix was excluded.
+        at: Timestamp,
+    },
     /// A change that cannot be observed on the nodes. It is published but does not modify the
     /// index.
     Publish(Box<Change>),

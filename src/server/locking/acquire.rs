@@ -209,6 +209,7 @@ impl<N: LockNode> AcquireAttempt<'_, N> {
             .wait_for_restart_states(&self.nodes, index, timeout / 2)
             .await;
         let timeout = deadline.saturating_duration_since(clock.instant());
+        let excluded = self.group.prefixes().excluded();
         let request = LockRequest {
             key: &params.key,
             token: stored_token,
@@ -220,7 +221,7 @@ impl<N: LockNode> AcquireAttempt<'_, N> {
             is_only_node: self.nodes.len() == 1,
             caller_supplied: params.caller_supplied,
             may_take_over: params.layout == Layout::Legacy
-                && is_overdue_lock(params.key.as_bytes(), self.group.config.key_patterns()),
+                && is_overdue_lock(params.key.as_bytes(), self.group.key_patterns(&excluded)),
         };
         let acquiring = node.call_locking(timeout, |connection| async move {
             // Checked after connecting, because connecting may reveal that the server has just

@@ -175,7 +175,9 @@ async fn check_nodes<N: LockNode>(
 
 /// Reads the hold on one node.
 async fn check_node<N: LockNode>(group: &Group<N>, node: &N, target: ForceTarget<'_>) -> NodeCheck {
-    let (timeout, key_patterns) = (group.config.command_timeout, group.config.key_patterns());
+    let timeout = group.config.command_timeout;
+    let excluded = group.prefixes().excluded();
+    let key_patterns = group.key_patterns(&excluded);
     let key = target.key;
     let reading = node.call_locking(timeout, |connection| {
         inspect_key(connection, node.clock(), key, node.clock_skew_ms())

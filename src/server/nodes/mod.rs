@@ -19,6 +19,7 @@ pub mod inspect;
 pub mod leases;
 pub mod lock_names;
 pub mod lock_node;
+pub mod lock_prefixes;
 pub mod monitor;
 pub mod node;
 pub mod node_error;
@@ -53,12 +54,13 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::domain::prefix::PrefixSet;
 use crate::domain::reason::Reason;
 use crate::domain::{
     GroupKind, LockKey, NodeHistory, NodeView, ScanCoverage, ScanProgress, Timestamp,
 };
 use crate::server::clock::{Clock, ClockReading};
-use crate::server::config::GroupConfig;
+use crate::server::config::{GroupConfig, KeyPatterns};
 use crate::server::key_state::KeyState;
 use cluster::Cluster;
 pub use cluster::{hash_tag_for_slot, key_slot};
@@ -67,6 +69,7 @@ pub use inspect::ReadCause;
 use leases::LeaseTracker;
 pub use lock_names::LockNames;
 use lock_node::LockNode;
+pub use lock_prefixes::LockPrefixes;
 pub use node::NodeList;
 use node::{GroupContext, Node};
 use node_error::CallError;
@@ -85,6 +88,7 @@ pub struct Group<N: LockNode = Node> {
     closing: CancellationToken,
     cleanup_tasks: TaskTracker,
     leases: Arc<LeaseTracker>,
+    prefixes: Arc<LockPrefixes>,
     /// The last fencing token that was proposed.
     last_fencing_token: AtomicU64,
 }
@@ -99,6 +103,8 @@ pub struct GroupOptions {
     pub history: RestartHistory,
     /// The leases observed so far.
     pub leases: LeaseTracker,
+    /// The prefixes under which locks were found so far.
+    pub prefixes: Arc<LockPrefixes>,
 }
 
 /// The state of some keys on all nodes of a group, requested at one moment.
@@ -189,6 +195,7 @@ impl Group {
             stop,
             history,
             leases: LeaseTracker::default(),
+            prefixes: Arc::default(),
         };
         Self::start_with_options(options, config, clock)
     }
@@ -204,6 +211,7 @@ impl Group {
             stop,
             history,
             leases,
+            prefixes,
         } = options;
         let leases = Arc::new(leases);
         let cleanup_tasks = TaskTracker::new();
@@ -242,6 +250,7 @@ impl Group {
             closing,
             cleanup_tasks,
             leases,
+            prefixes,
             last_fencing_token: AtomicU64::default(),
         })
     }
@@ -432,6 +441,7 @@ impl<N: LockNode> Group<N> {
             stop,
             cleanup_tasks,
             leases: Arc::default(),
+            prefixes: Arc::default(),
             last_fencing_token: AtomicU64::default(),
         }
     }
@@ -449,6 +459,20 @@ impl<N: LockNode> Group<N> {
         Some(Reason::RestartHazard {
             until: until.to_string(),
         })
+    }
+
+    /// The prefixes under which locks were found.
+    pub fn prefixes(&self) -> &Arc<LockPrefixes> {
+        &self.prefixes
+    }
+
+    /// The key patterns of the group. `excluded` are the prefixes that an admin excluded, as
+    /// [`LockPrefixes::excluded`] returns them.
+    pub fn key_patterns<'a>(&'a self, excluded: &'a PrefixSet) -> KeyPatterns<'a> {
+        KeyPatterns {
+            excluded_prefixes: Some(excluded),
+            ..self.config.key_patterns()
+        }
     }
 
     /// The leases observed on and granted by this group.

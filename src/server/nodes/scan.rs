@@ -113,6 +113,7 @@ impl ScanRequest {
 /// Scans the node repeatedly until the receiver is closed.
 pub async fn scan(node: &Node, request: &ScanRequest, events: &mpsc::Sender<ScanEvent>) {
     let mut gaps = node.feed().gap_receiver();
+    let mut decisions = request.names.prefixes().subscribe();
     let mut pacer = ScanPacer::new(request.config.scan_budget_percent);
     let exact_names = if request.config.considers_every_key() {
         None
@@ -127,6 +128,7 @@ pub async fn scan(node: &Node, request: &ScanRequest, events: &mpsc::Sender<Scan
         // The feed must run before the scan starts, so that writes behind the cursor are reported.
         node.feed().wait_until_settled(node.connect_timeout).await;
         gaps.mark_seen();
+        decisions.mark_unchanged();
         pacer.begin_pass(is_urgent);
         let work_before = pacer.busy_time();
         let mut pass = ScanPass::begin(node, events);
@@ -134,7 +136,7 @@ pub async fn scan(node: &Node, request: &ScanRequest, events: &mpsc::Sender<Scan
             request.config.considers_every_key() && Instant::now() >= values_from;
         let result = match &exact_names {
             // Configured names need no search.
-            Some(names) => pass.emit_exact(names.clone()).await,
+            Some(names) => pass.emit_exact(request, names).await,
             None => pass.run_traced(request, &mut pacer).await,
         };
         if pass.is_denied() {
@@ -162,10 +164,15 @@ pub async fn scan(node: &Node, request: &ScanRequest, events: &mpsc::Sender<Scan
                 }
             }
         };
-        // A gap in the feed may have hidden writes, so the next pass starts immediately.
-        is_urgent |= tokio::time::timeout(delay, gaps.wait_for_gap())
-            .await
-            .is_ok();
+        // A gap in the feed may have hidden writes, and locks with a prefix that is no longer
+        // excluded are not known. The next pass starts immediately.
+        let urgent = async {
+            tokio::select! {
+                () = gaps.wait_for_gap() => {}
+                Ok(()) = decisions.changed() => {}
+            }
+        };
+        is_urgent |= tokio::time::timeout(delay, urgent).await.is_ok();
     }
 }
 
@@ -342,8 +349,9 @@ impl<'a> ScanPass<'a> {
             (cursor, names) = self.fetch_page(pattern, cursor, pacer, page_size).await?;
             self.report_budget(pacer, pacer.busy_time() - busy_before);
             self.report_progress(names.len()).await?;
-            if !request.exclude.is_empty() {
-                names.retain(|name| !request.exclude.any_matches(name));
+            let excluded = request.names.prefixes().excluded();
+            if !request.exclude.is_empty() || !excluded.is_empty() {
+                names.retain(|name| !request.exclude.any_matches(name) && !excluded.matches(name));
             }
             let mut others = Vec::new();
             if pattern.is_none() {
@@ -544,8 +552,14 @@ impl<'a> ScanPass<'a> {
     }
 
     /// Sends configured names.
-    async fn emit_exact(&mut self, names: Vec<Vec<u8>>) -> Result<(), ScanStopped> {
-        self.emit_names(names).await?;
+    async fn emit_exact(
+        &mut self,
+        request: &ScanRequest,
+        names: &[Vec<u8>],
+    ) -> Result<(), ScanStopped> {
+        let excluded = request.names.prefixes().excluded();
+        let included = names.iter().filter(|name| !excluded.matches(name));
+        self.emit_names(included.cloned().collect()).await?;
         self.flush_names().await
     }
 

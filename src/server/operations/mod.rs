@@ -15,6 +15,7 @@ mod instrumented;
 mod list;
 mod owner_operations;
 mod owners;
+mod prefixes;
 mod raw;
 mod release_completion;
 mod release_watch;
@@ -54,6 +55,7 @@ use crate::server::config::KeyRestriction;
 use crate::server::index::{Index, SubscriberView};
 use crate::server::locking::wait_queue::WaitQueues;
 use crate::server::nodes::Group;
+use crate::server::prefixes::PrefixStore;
 use crate::server::telemetry::Telemetry;
 use crate::server::webhooks::Webhooks;
 use console_locks::ConsoleLocks;
@@ -79,6 +81,7 @@ pub struct Operations {
     diagnoses: TtlCache<GroupDiagnosis>,
     telemetry: Telemetry,
     webhooks: Webhooks,
+    prefix_store: Option<PrefixStore>,
     release_watches: ReleaseWatches,
     release_completions: ReleaseCompletions,
 }
@@ -104,6 +107,7 @@ impl Operations {
         Self {
             telemetry: Telemetry::new(names(), index.now()),
             webhooks: Webhooks::default(),
+            prefix_store: None,
             wait_graphs: TtlCache::default(),
             diagnoses: TtlCache::default(),
             queues,
@@ -122,6 +126,14 @@ impl Operations {
     pub fn with_webhooks(self, webhooks: Webhooks) -> Self {
         self.telemetry.register([Box::new(webhooks.clone()) as _]);
         Self { webhooks, ..self }
+    }
+
+    /// Sets where decisions about prefixes are stored. Without it, they end with the process.
+    pub fn with_prefix_store(self, store: PrefixStore) -> Self {
+        Self {
+            prefix_store: Some(store),
+            ..self
+        }
     }
 
     /// Replaces the groups, and drops cached data of the changed ones.

@@ -14,7 +14,8 @@ impl Operations {
         id: &LockId,
     ) -> Result<Vec<RawNode>, OperationError> {
         let group = self.group_for_read(principal, Permission::ReadRaw, id)?;
-        let key_patterns = group.config.key_patterns();
+        let excluded = group.prefixes().excluded();
+        let key_patterns = group.key_patterns(&excluded);
         let inspection = group.inspect(std::slice::from_ref(&id.key)).await;
         let node = |node: crate::server::nodes::NodeInspection| RawNode {
             node: node.node,

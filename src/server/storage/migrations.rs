@@ -19,6 +19,11 @@ macro_rules! migrations {
                 "access",
                 include_str!(concat!("migrations/", $folder, "/0002_access.sql")),
             ),
+            (
+                3,
+                "lock_prefix",
+                include_str!(concat!("migrations/", $folder, "/0003_lock_prefix.sql")),
+            ),
         ]
     };
 }

@@ -50,6 +50,8 @@ pub mod page_search;
 pub mod pager;
 pub mod palette;
 pub mod preference_select;
+mod prefix_row;
+pub mod prefix_table;
 pub mod raw_key_card;
 pub mod release;
 pub mod renewal_bars;

@@ -1,6 +1,6 @@
 //! The details of audit entries, in the user's language.
 
-use super::{Locale, errors, format, locale};
+use super::{Locale, errors, format, locale, terms};
 use crate::domain::AuditDetail;
 
 /// The detail as a clause or sentence, with invisible characters escaped: it may contain names and
@@ -27,6 +27,19 @@ fn chinese(detail: &AuditDetail) -> String {
         AuditDetail::Node { node } => return format!("节点“{node}”"),
         AuditDetail::Sample { node, seconds } => {
             return format!("节点“{node}”，时长 {seconds} 秒");
+        }
+        AuditDetail::Prefix {
+            prefix,
+            before,
+            state,
+            name,
+        } => {
+            let (before, state) = (terms::prefix_state(*before), terms::prefix_state(*state));
+            let name = name.as_ref();
+            let name = name
+                .map(|name| format!("，名称“{name}”"))
+                .unwrap_or_default();
+            return format!("前缀“{prefix}”：{before} → {state}{name}");
         }
         AuditDetail::ProviderSignIn {
             provider,

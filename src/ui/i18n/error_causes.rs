@@ -85,10 +85,14 @@ pub(super) fn chinese_invalid_value(cause: &InvalidValue) -> String {
                 "不支持通过控制台获取 {format} 格式的锁；支持的格式：`plain`、`redisson`、`redisson-fair` 和 `legacy-timestamp`"
             );
         }
+        InvalidValue::TooManyPrefixes { max } => {
+            return format!("该组已有 {max} 个前缀被固定、排除或命名，请先重置其中一个");
+        }
         InvalidValue::UnknownNode { node } => return format!("该组没有节点“{node}”"),
         InvalidValue::UnknownRunId { node } => {
             return format!("节点“{node}”尚未报告其运行 ID（INFO server），请先恢复该节点");
         }
+        InvalidValue::ControlCharacter => "不能包含控制字符",
         InvalidValue::Empty => "不能为空",
         InvalidValue::EmptyName => "不能为空，请输入锁的名称",
         InvalidValue::NoItems => "不能为空，请列出要释放的锁",

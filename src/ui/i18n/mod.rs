@@ -73,6 +73,7 @@ pub mod operations;
 pub mod owners;
 pub mod palette;
 pub mod permissions;
+pub mod prefixes;
 pub mod punctuation;
 pub mod reasons;
 pub mod shell;

@@ -4,7 +4,7 @@
 use crate::domain::role::Role;
 use crate::domain::{
     Environment, Evidence, FeedLevel, Flag, GoneReason, NodeState, OperationKind, OperationResult,
-    RenewalSource, ReplicationRole, Verdict,
+    PrefixState, RenewalSource, ReplicationRole, Verdict,
 };
 
 use super::{Locale, locale};
@@ -42,6 +42,10 @@ messages! {
     complete_release: "complete release", "完成释放";
     reacquired: "reacquired", "重新获取";
     reveal_token: "reveal token", "显示令牌";
+    change_prefix: "change prefix", "更改前缀";
+    learned: "learned", "自动学习";
+    pinned: "pinned", "已固定";
+    excluded: "excluded", "已排除";
     monitor: "monitor", "MONITOR 采样";
     clear_restart_hazard: "clear restart hazard", "清除重启风险标记";
     sign_in: "sign in", "登录";
@@ -116,6 +120,15 @@ pub fn feed_level(level: FeedLevel) -> &'static str {
     }
 }
 
+/// The state of a prefix of lock names.
+pub fn prefix_state(state: PrefixState) -> &'static str {
+    match state {
+        PrefixState::Learned => learned(),
+        PrefixState::Pinned => pinned(),
+        PrefixState::Excluded => excluded(),
+    }
+}
+
 /// The source of a renewal rate.
 pub fn source(source: RenewalSource) -> &'static str {
     match source {
@@ -135,6 +148,7 @@ pub fn operation(kind: OperationKind) -> &'static str {
         OperationKind::CompleteRelease => complete_release(),
         OperationKind::Reacquired => reacquired(),
         OperationKind::ClearRestartHazard => clear_restart_hazard(),
+        OperationKind::ChangePrefix => change_prefix(),
         OperationKind::RevealToken => reveal_token(),
         OperationKind::Monitor => monitor(),
         OperationKind::SignIn => sign_in(),

@@ -16,6 +16,7 @@ use crate::ui::components::findings::Findings;
 use crate::ui::components::group_strips::{EnvironmentBadge, quorum_text};
 use crate::ui::components::node_card::NodeCard;
 use crate::ui::components::page_search::PageSearch;
+use crate::ui::components::prefix_table::PrefixSection;
 use crate::ui::components::resource_view::{AwaitSnapshot, ResourceResultView};
 use crate::ui::components::unlisted_proxies::UnlistedProxies;
 use crate::ui::i18n::{findings, nodes as t, punctuation};
@@ -210,6 +211,7 @@ fn Group(
                     <p class="text-muted">
                         {t::patterns()} <code class="font-mono wrap-anywhere text-ink">{move || patterns_text(&group.read())}</code>
                     </p>
+                    <PrefixSection group=name.clone() />
                     <Findings name=name.clone() diagnosis=checkup />
                 </div>
             </details>

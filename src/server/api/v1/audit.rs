@@ -36,7 +36,8 @@ pub struct AuditParams {
     /// not UTF-8.
     key_encoded: Option<String>,
     /// Only this action: `acquire`, `extend`, `release`, `force-release`, `complete-release`,
-    /// `reacquired`, `clear-restart-hazard`, `reveal-token`, `monitor`, `sign-in`, `sign-out`.
+    /// `reacquired`, `clear-restart-hazard`, `change-prefix`, `reveal-token`, `monitor`, `sign-in`,
+    /// `sign-out`.
     action: Option<String>,
     /// Only entries of the actor with exactly this name.
     actor: Option<String>,

@@ -13,5 +13,6 @@ pub mod locks;
 pub mod locks_export;
 pub mod operations;
 pub mod owners;
+pub mod prefixes;
 pub mod samples;
 pub mod waits;

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -106,7 +106,10 @@ pub(super) async fn watch(
 /// The names of the group's locks, which the index knows.
 fn lock_names(index: &Index, group: &Group) -> LockNames {
     let (index, name) = (index.clone(), group.config.name.clone());
-    LockNames::new(move |key| index.snapshot().contains_key(&name, key))
+    let prefixes = Arc::clone(group.prefixes());
+    LockNames::new(prefixes, move |key| {
+        index.snapshot().contains_key(&name, key)
+    })
 }
 
 /// The next requested key, not before `not_before`.
@@ -140,6 +143,8 @@ pub(super) struct Watcher {
     group: Arc<Group>,
     /// The names under which locks were found.
     names: Arc<LockNames>,
+    /// Changes when a prefix is excluded or no longer excluded.
+    decisions: watch::Receiver<u64>,
     /// The last completed scan pass of each node.
     passes: BTreeMap<String, ScanCoverage>,
     /// How far the first pass over each node is.
@@ -181,6 +186,7 @@ impl Watcher {
         Self {
             index,
             group,
+            decisions: names.prefixes().subscribe(),
             names,
             passes: BTreeMap::new(),
             progress: BTreeMap::new(),
@@ -208,6 +214,12 @@ impl Watcher {
     /// the observer has stopped.
     async fn poll_round(&mut self) -> bool {
         self.names.expire_found();
+        if self.decisions.has_changed().unwrap_or(false) {
+            self.decisions.mark_unchanged();
+            // Locks that were read while their prefix was excluded count as other keys.
+            self.rejected.clear();
+            self.non_locks.clear();
+        }
         let read_at = self.index.now();
         if self.detect_discontinuity(read_at) {
             self.resync_all();

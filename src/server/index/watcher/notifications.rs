@@ -120,6 +120,7 @@ impl Watcher {
         let keys = self.index.snapshot().keys_of(name);
         let changes = self.group.changes();
         let names = keys.iter().map(LockKey::as_bytes);
-        changes.set_learned_prefixes(learn_prefixes(&changes.learned_prefixes(), names));
+        let (pinned, known) = (self.names.prefixes().pinned(), changes.learned_prefixes());
+        changes.set_learned_prefixes(learn_prefixes(&pinned, &known, names));
     }
 }

@@ -10,7 +10,9 @@ use super::super::merge::KeyObservation;
 use super::super::report::Report;
 use super::{MAX_KEYS_PER_POLL, Watcher};
 use crate::domain::quorum::{Judgement, judge};
-use crate::domain::{LockId, LockKey, Mode, NodeState, NodeView, Observation, Timestamp, Verdict};
+use crate::domain::{
+    LockId, LockKey, Mode, NodeState, NodeView, Observation, PrefixSource, Timestamp, Verdict,
+};
 use crate::server::clock::ClockReading;
 use crate::server::nodes::node_error::CallError;
 use crate::server::nodes::{Inspection, NodeInspection, ReadCause};
@@ -134,13 +136,15 @@ impl Watcher {
                 observation.feed.ownership_changes_per_minute =
                     activity.ownership_changes_per_minute;
             }
-            if observation.format_info.is_some() {
+            if let Some(info) = observation.format_info {
                 self.rejected.remove(&observation.key);
                 if !index.contains_key(group, &observation.key) {
-                    self.names.record_lock(&observation.key);
+                    let source = self.source_of(&observation.key, activity);
+                    let prefixes = self.names.prefixes();
+                    prefixes.record_lock(&observation.key, info.format, source, read_at.wall);
                 }
             } else if has_reply && !self.unanswered.contains(&observation.key) {
-                self.names.record_other(&observation.key);
+                self.names.prefixes().record_other(&observation.key);
                 self.non_locks.insert(observation.key.clone());
             }
         }
@@ -158,6 +162,19 @@ impl Watcher {
             index.lock(&id).is_some_and(|lock| lock.format.is_string())
         };
         keys.iter().filter(is_string).cloned().collect()
+    }
+
+    /// How a new lock was found.
+    fn source_of(&self, key: &LockKey, activity: &HashMap<LockKey, KeyActivity>) -> PrefixSource {
+        // A notified lock that is read a second time has no activity of its own.
+        let unsettled = self.unsettled.get(key);
+        if self.names.was_just_found(key) {
+            PrefixSource::Scan
+        } else if activity.contains_key(key) || unsettled.is_some_and(|lock| lock.writes > 0) {
+            PrefixSource::Feed
+        } else {
+            PrefixSource::Operation
+        }
     }
 
     pub(super) fn has_unsettled(&self) -> bool {

@@ -15,11 +15,8 @@ use crate::server::nodes::node::Node;
 impl Group {
     /// Runs the change feeds of all nodes until `stop` is cancelled or the group is stopped.
     pub fn start_feeds(self: &Arc<Self>, names: Arc<LockNames>, stop: CancellationToken) {
-        let filter = Arc::new(if self.config.considers_every_key() {
-            KeyFilter::with_names(&self.config.keys, names)
-        } else {
-            KeyFilter::new(&self.config.keys)
-        });
+        let (keys, follows_names) = (&self.config.keys, self.config.considers_every_key());
+        let filter = Arc::new(KeyFilter::with_names(keys, names, follows_names));
         for node in self.nodes().iter() {
             node.feed().is_running.store(true, Ordering::Relaxed);
         }

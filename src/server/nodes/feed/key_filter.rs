@@ -21,32 +21,33 @@ pub enum KeyClass<'a> {
 /// Which keys a group follows.
 pub struct KeyFilter {
     patterns: Vec<String>,
-    /// Names of locks that do not match the patterns.
-    names: Option<Arc<LockNames>>,
+    /// Whether names of locks that do not match the patterns are followed, too.
+    follows_names: bool,
+    names: Arc<LockNames>,
 }
 
 impl KeyFilter {
     /// A filter for these glob patterns.
     pub fn new(patterns: &[String]) -> Self {
-        Self {
-            patterns: patterns.to_vec(),
-            names: None,
-        }
+        Self::with_names(patterns, Arc::default(), false)
     }
 
-    /// A filter for these glob patterns and for the names under which locks were found.
-    pub fn with_names(patterns: &[String], names: Arc<LockNames>) -> Self {
+    /// A filter for these glob patterns, without excluded names; with `follows_names` also for the
+    /// names under which locks were found.
+    pub fn with_names(patterns: &[String], names: Arc<LockNames>, follows_names: bool) -> Self {
         Self {
             patterns: patterns.to_vec(),
-            names: Some(names),
+            follows_names,
+            names,
         }
     }
 
     /// The patterns of all names that can pass the filter.
     pub(super) fn patterns(&self) -> Vec<String> {
-        match &self.names {
-            Some(_) => vec!["*".to_owned()],
-            None => self.patterns.clone(),
+        if self.follows_names {
+            vec!["*".to_owned()]
+        } else {
+            self.patterns.clone()
         }
     }
 
@@ -69,10 +70,12 @@ impl KeyFilter {
     }
 
     fn includes(&self, name: &[u8]) -> bool {
-        let is_found = |names: &Arc<LockNames>| {
-            names.has_lock_prefix(name) || names.is_known(&LockKey::new(name))
-        };
-        glob::any_matches(&self.patterns, name) || self.names.as_ref().is_some_and(is_found)
+        let prefixes = self.names.prefixes();
+        if prefixes.is_excluded(name) {
+            return false;
+        }
+        let is_found = || prefixes.is_followed(name) || self.names.is_known(&LockKey::new(name));
+        glob::any_matches(&self.patterns, name) || self.follows_names && is_found()
     }
 }
 

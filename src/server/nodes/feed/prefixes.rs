@@ -49,9 +49,10 @@ fn remove_overlaps(mut prefixes: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     merged
 }
 
-/// The prefixes that cover most of these names, starting with the `known` ones. Used on servers
-/// whose write rate is too high to track all keys.
+/// The prefixes that cover most of these names, after the `pinned` and the `known` ones. Used on
+/// servers whose write rate is too high to track all keys.
 pub fn learn_prefixes<'a>(
+    pinned: &[Vec<u8>],
     known: &[Vec<u8>],
     names: impl Iterator<Item = &'a [u8]>,
 ) -> Vec<Vec<u8>> {
@@ -61,8 +62,10 @@ pub fn learn_prefixes<'a>(
     }
     let mut by_count: Vec<(&[u8], usize)> = counts.into_iter().collect();
     by_count.sort_by(|(_, one), (_, other)| other.cmp(one));
-    let mut prefixes = known.to_vec();
-    for (prefix, _) in by_count {
+    let by_count = by_count.into_iter().map(|(prefix, _)| prefix);
+    let chosen = pinned.iter().chain(known).map(Vec::as_slice);
+    let mut prefixes = Vec::new();
+    for prefix in chosen.chain(by_count) {
         let mut candidate = prefixes.clone();
         candidate.push(prefix.to_vec());
         let candidate = remove_overlaps(candidate);
@@ -132,7 +135,7 @@ mod tests {
             "jobs:17:lock",
             "lockfile",
         ];
-        let learned_prefixes = learn_prefixes(&[], names.iter().map(|name| name.as_bytes()));
+        let learned_prefixes = learn_prefixes(&[], &[], names.iter().map(|name| name.as_bytes()));
         assert_eq!(
             texts(&learned_prefixes),
             ["jobs:", "lockfile", "shop:lock:"]
@@ -141,6 +144,7 @@ mod tests {
             .map(|letter| format!("{}:lock", char::from(letter)))
             .collect();
         let learned_prefixes = learn_prefixes(
+            &[b"pinned:".to_vec()],
             &learned_prefixes,
             many_names.iter().map(|name| name.as_bytes()),
         );
@@ -149,5 +153,6 @@ mod tests {
             texts(&learned_prefixes).contains(&"shop:lock:"),
             "known prefixes are kept"
         );
+        assert!(texts(&learned_prefixes).contains(&"pinned:"));
     }
 }

@@ -177,6 +177,7 @@ fn request(rule: &Rule, is_route: bool, id: &LockId) -> (String, String, String)
     let path = path
         .replace("{group}", &id.group)
         .replace("{key}", &id.key.encoded())
+        .replace("{prefix}", &id.key.encoded())
         .replace("{node}", "a");
     (method.to_owned(), path, body)
 }

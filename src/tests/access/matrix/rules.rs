@@ -147,6 +147,18 @@ pub const ROUTES: &[Rule] = &[
         Resource::Group,
         |_| json!({"reason": " "}),
     ),
+    rule(
+        "GET /api/v1/groups/{group}/prefixes",
+        Permission::View,
+        Resource::Group,
+        no_body,
+    ),
+    rule(
+        "POST /api/v1/groups/{group}/prefixes/{prefix}",
+        Permission::ManagePrefixes,
+        Resource::Lock,
+        |_| json!({"state": "pinned", "name": "a\nb"}),
+    ),
     // Each lock of the list is also authorized by itself, see `bulk_force_release`.
     rule(
         "POST /api/v1/force-releases",
@@ -258,6 +270,18 @@ pub const SERVER_FUNCTIONS: &[Rule] = &[
         Permission::ClearRestartHazard,
         Resource::Group,
         |id| json!({"group": id.group, "node": "a", "reason": " ", "confirm": null}),
+    ),
+    rule(
+        "prefixes",
+        Permission::View,
+        Resource::Group,
+        |id| json!({"group": id.group}),
+    ),
+    rule(
+        "change_prefix",
+        Permission::ManagePrefixes,
+        Resource::Lock,
+        |id| json!({"group": id.group, "prefix": id.key, "settings": {"state": "pinned", "name": "a\nb"}}),
     ),
     // It selects the locks that the caller may release, which can be none.
     rule(
