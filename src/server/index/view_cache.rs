@@ -45,7 +45,7 @@ impl ViewCache {
 }
 
 impl Index {
-    /// The locks of a group that are in a view which somebody looks at.
+    /// The locks of a group that a page or a client of the event stream currently shows.
     pub(super) fn displayed_keys(&self, group: &str) -> Vec<LockKey> {
         let mut keys = Vec::new();
         for (_, snapshot) in &self.views.0 {

@@ -8,7 +8,7 @@ use crate::domain::LockKey;
 /// costs about 0.2 % of a server's core; with more locks, the round goes through them in slices.
 pub(super) const MAX_LOCKS_PER_ROUND: usize = 500;
 
-/// Of these, how many may be locks with evidence of contention, or locks that somebody looks at.
+/// Of these, how many may be locks with evidence of contention, or locks that a page shows.
 const MAX_PREFERRED: usize = MAX_LOCKS_PER_ROUND / 2;
 
 /// The same slice is read in this many rounds, three seconds: an access shows only in the comparison
