@@ -54,7 +54,7 @@ pub fn PrefixRow(
     };
     view! {
         <tr role="row">
-            <td role="cell" class=CELL data-label=t::prefix()>
+            <td role="cell" class=format!("{CELL} md:min-w-44") data-label=t::prefix()>
                 <span class="min-w-0">
                     {move || name().map(|name| view! { <span class="block font-medium wrap-anywhere"><bdi>{name}</bdi></span> })}
                     <LockName key=prefix.clone() />
