@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures::future::join_all;
 use lockkeeper::domain::LockKey;
 use lockkeeper::server::config::RedisUrl;
 use redis::AsyncCommands as _;
@@ -18,18 +19,32 @@ impl RedisNodes {
     /// Sets a string on one node, with an optional TTL in milliseconds.
     pub async fn set(&self, n: usize, key: &[u8], value: &[u8], ttl_ms: Option<u64>) {
         let mut client = self.0[n].client().await;
-        let mut set = redis::cmd("SET");
-        set.arg(key).arg(value);
-        if let Some(ttl_ms) = ttl_ms {
-            set.arg("PX").arg(ttl_ms);
-        }
+        let set = set_command(key, value, ttl_ms);
         set.query_async::<()>(&mut client).await.unwrap();
     }
 
-    /// Sets the same string on each of the first `nodes` nodes.
+    /// Sets the same string on each of the first `nodes` nodes, at nearly the same time as a client
+    /// of Redlock would.
     pub async fn set_on_first(&self, nodes: usize, key: &[u8], value: &[u8], ttl_ms: Option<u64>) {
-        for n in 0..nodes {
-            self.set(n, key, value, ttl_ms).await;
+        self.run_on_first(nodes, &set_command(key, value, ttl_ms))
+            .await;
+    }
+
+    /// Deletes the key on each of the first `nodes` nodes, at nearly the same time.
+    pub async fn delete_on_first(&self, nodes: usize, key: &[u8]) {
+        let mut delete = redis::cmd("DEL");
+        delete.arg(key);
+        self.run_on_first(nodes, &delete).await;
+    }
+
+    async fn run_on_first(&self, nodes: usize, command: &redis::Cmd) {
+        // Connected first: connecting may take longer on one node than on another.
+        let mut clients = join_all(self.0[..nodes].iter().map(|node| node.client())).await;
+        let requests = clients
+            .iter_mut()
+            .map(|client| command.query_async::<()>(client));
+        for reply in join_all(requests).await {
+            reply.unwrap();
         }
     }
 
@@ -49,7 +64,7 @@ impl RedisNodes {
         nodes: std::ops::Range<usize>,
         key: &LockKey,
     ) -> Vec<Option<Vec<u8>>> {
-        futures::future::join_all(nodes.map(|n| self.get(n, key.as_bytes()))).await
+        join_all(nodes.map(|n| self.get(n, key.as_bytes()))).await
     }
 
     /// The string on one node.
@@ -99,4 +114,13 @@ impl RedisNodes {
         }
         entries
     }
+}
+
+fn set_command(key: &[u8], value: &[u8], ttl_ms: Option<u64>) -> redis::Cmd {
+    let mut set = redis::cmd("SET");
+    set.arg(key).arg(value);
+    if let Some(ttl_ms) = ttl_ms {
+        set.arg("PX").arg(ttl_ms);
+    }
+    set
 }
