@@ -21,7 +21,7 @@ fn unconfigured(nodes: &RedisNodes) -> GroupConfig {
 }
 
 /// The listed locks: name and format.
-async fn listed(api: &ApiClient, query: &str) -> BTreeMap<String, String> {
+pub async fn listed(api: &ApiClient, query: &str) -> BTreeMap<String, String> {
     let path = format!("/api/v1/locks?limit=1000{query}");
     let response = api.get(&path).await.json();
     let text = |lock: &Value, field: &str| lock[field].as_str().unwrap().to_owned();
@@ -32,7 +32,7 @@ async fn listed(api: &ApiClient, query: &str) -> BTreeMap<String, String> {
 }
 
 /// Waits until this many passes have ended.
-async fn wait_for_passes(api: &ApiClient, count: u64) {
+pub async fn wait_for_passes(api: &ApiClient, count: u64) {
     wait_until("the passes have ended", async || {
         let groups = api.get("/api/v1/groups").await.json();
         groups["groups"][0]["coverage"]["passes"].as_u64().unwrap() >= count

@@ -24,6 +24,7 @@ mod databases;
 mod delayed_release;
 mod demo;
 mod discovery;
+mod discovery_servers;
 mod distant_nodes;
 mod doctor;
 mod evidence;

@@ -24,7 +24,7 @@ fn config_reading_from(primary: &RedisNode, replica: RedisUrl) -> GroupConfig {
     }
 }
 
-async fn start_replica_of(primary: &RedisNode) -> RedisNode {
+pub async fn start_replica_of(primary: &RedisNode) -> RedisNode {
     let replica =
         RedisNode::start_with(&["--replicaof", "127.0.0.1", &primary.port().to_string()]).await;
     let mut client = replica.client().await;
