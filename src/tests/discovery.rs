@@ -104,7 +104,7 @@ async fn locks_of_real_libraries_are_found_under_any_name() {
     assert!(expected.len() >= 30, "{}", expected.len());
     let console = TestConsole::start(vec![unconfigured(&nodes)]).await;
     let api = console.api();
-    wait_for_passes(&api, 1).await;
+    wait_for_passes(&api, 2).await;
     let mut found = listed(&api, "").await;
     // One in sixteen tokens of redlock-py looks like one of redislock.
     for (name, format) in &mut found {
