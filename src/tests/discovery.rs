@@ -1,6 +1,6 @@
 //! Locks are found whatever their names are, and other data is not taken for locks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use lockkeeper::domain::Confidence;
@@ -88,12 +88,6 @@ async fn locks_of_real_libraries_are_found_under_any_name() {
         (
             python_with_locks.clone(),
             "neutral_names.py",
-            &[&port, "redlock-py"],
-            "redlock-py",
-        ),
-        (
-            python_with_locks,
-            "neutral_names.py",
             &[&port, "django-redis"],
             "django-redis",
         ),
@@ -101,18 +95,18 @@ async fn locks_of_real_libraries_are_found_under_any_name() {
         let acquired = run(&program, script, arguments).into_keys();
         expected.extend(acquired.map(|key| (key, format.to_owned())));
     }
-    assert!(expected.len() >= 30, "{}", expected.len());
+    // The tokens of redlock-py are as common as ids, and one in sixteen looks like one of redislock.
+    let possible = run(
+        &python_with_locks,
+        "neutral_names.py",
+        &[&port, "redlock-py"],
+    );
+    let possible: BTreeSet<String> = possible.into_keys().collect();
+    assert!(expected.len() + possible.len() >= 30);
     let console = TestConsole::start(vec![unconfigured(&nodes)]).await;
     let api = console.api();
     wait_for_passes(&api, 2).await;
-    let mut found = listed(&api, "").await;
-    // One in sixteen tokens of redlock-py looks like one of redislock.
-    for (name, format) in &mut found {
-        if format == "redislock" && expected.get(name).is_some_and(|of| of == "redlock-py") {
-            *format = "redlock-py".to_owned();
-        }
-    }
-    assert_eq!(found, expected);
+    assert_eq!(listed(&api, "").await, expected);
 
     let acquired = rust.acquire_no_guard("rust:backup", Duration::from_secs(60));
     let _held = acquired.await.unwrap();
@@ -120,7 +114,11 @@ async fn locks_of_real_libraries_are_found_under_any_name() {
         listed(&api, "").await.contains_key("rust:backup")
     })
     .await;
-    assert_eq!(listed(&api, "&confidence=possible").await, BTreeMap::new());
+    let listed_as_possible = listed(&api, "&confidence=possible").await;
+    assert_eq!(
+        listed_as_possible.into_keys().collect::<BTreeSet<_>>(),
+        possible
+    );
 }
 
 #[tokio::test]

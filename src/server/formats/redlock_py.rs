@@ -4,8 +4,8 @@
 //! SET payouts  8m0GHkYkjgOHbLYwpNksuy  NX PX 10000
 //! ```
 //!
-//! Many ids look like this, so without a lock-like name it is a likely lock only if it expires soon.
-//! One in sixteen tokens is detected as [`super::redislock`], which is compared and released in the same way.
+//! Many ids look like this, so without a lock-like name it is only a possible lock. One in sixteen
+//! tokens is detected as [`super::redislock`], which is compared and released in the same way.
 //! Source: `redlock/__init__.py`.
 
 use super::{DetectedLock, NameHint, has_ttl, shapes, string_value};
@@ -13,11 +13,17 @@ use crate::domain::{Confidence, Format};
 use crate::server::key_state::KeyState;
 
 /// Detects 22 letters of both cases and digits, with a TTL.
-pub fn detect(state: &KeyState, _hint: NameHint) -> Option<DetectedLock> {
+pub fn detect(state: &KeyState, name_hint: NameHint) -> Option<DetectedLock> {
     let is_token = |value: &&[u8]| shapes::is_alphanumeric(value, 22) && shapes::is_mixed(value);
     let value = string_value(state).filter(|value| has_ttl(state) && is_token(value))?;
-    let lock = DetectedLock::from_value(Format::RedlockPy, state, value, None);
-    Some(lock.with_confidence(Confidence::Likely))
+    let confidence = if name_hint.is_present() {
+        Confidence::Likely
+    } else {
+        Confidence::Possible
+    };
+    Some(
+        DetectedLock::from_value(Format::RedlockPy, state, value, None).with_confidence(confidence),
+    )
 }
 
 #[cfg(test)]
@@ -29,16 +35,15 @@ mod tests {
     const REAL: &str = "8m0GHkYkjgOHbLYwpNksuy";
 
     #[test]
-    fn letters_and_digits_are_likely_a_lock_under_a_lock_like_name_or_if_they_expire_soon() {
-        for (name, ttl_ms, confidence) in [
-            ("lock:payouts", 3_600_000, Confidence::Likely),
-            ("payouts", 10_000, Confidence::Likely),
-            ("payouts", 3_600_000, Confidence::Possible),
-        ] {
-            let found = format(&string(name, REAL, ttl_ms));
-            assert_eq!(found, Some((Format::RedlockPy, confidence)), "{name}");
-        }
-        assert_eq!(format(&string("session:7", REAL, 10_000)), None);
+    fn letters_and_digits_under_a_lock_like_name_are_detected() {
+        assert_eq!(
+            format(&string("lock:payouts", REAL, 10_000)),
+            Some((Format::RedlockPy, Confidence::Likely))
+        );
+        assert_eq!(
+            format(&string("payouts", REAL, 10_000)),
+            Some((Format::RedlockPy, Confidence::Possible))
+        );
     }
 
     #[test]
