@@ -136,25 +136,27 @@ impl<'a> BucketsBuilder<'a> {
 
 impl BucketTotals<'_> {
     fn into_bucket(self, name: Cow<'_, str>) -> Bucket {
-        fn named<T>(
-            counts: BTreeMap<T, u32>,
-            slug: fn(T) -> &'static str,
-        ) -> BTreeMap<String, u32> {
-            let counts = counts.into_iter();
-            counts
-                .map(|(of, count)| (slug(of).to_owned(), count))
-                .collect()
-        }
         Bucket {
             name: name.into_owned(),
             lock_count: self.locks,
             attention: self.attention,
-            verdicts: named(self.verdicts, Verdict::slug),
-            flags: named(self.flags, Flag::slug),
+            verdicts: counts_by_slug(self.verdicts, Verdict::slug),
+            flags: counts_by_slug(self.flags, Flag::slug),
             oldest_acquired_at: self.oldest,
             first_lock: self.first.id().clone(),
         }
     }
+}
+
+/// Counts with the names that the API uses.
+pub(super) fn counts_by_slug<T>(
+    counts: BTreeMap<T, u32>,
+    slug: fn(T) -> &'static str,
+) -> BTreeMap<String, u32> {
+    let counts = counts.into_iter();
+    counts
+        .map(|(counted, count)| (slug(counted).to_owned(), count))
+        .collect()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::buckets::BucketsBuilder;
+use super::buckets::{BucketsBuilder, counts_by_slug};
 use super::{
     Buckets, Confidence, Filter, GroupBy, IndexState, Lock, LockCounts, LockId, Sort, SortKey,
     SortOrder, Timestamp,
@@ -167,22 +167,13 @@ impl CountsBuilder {
     }
 
     fn counts(self) -> LockCounts {
-        fn named<T>(
-            counts: BTreeMap<T, u32>,
-            slug: fn(T) -> &'static str,
-        ) -> BTreeMap<String, u32> {
-            let counts = counts.into_iter();
-            counts
-                .map(|(of, count)| (slug(of).to_owned(), count))
-                .collect()
-        }
         LockCounts {
             all: self.all,
             attention: self.attention,
             possible: self.possible,
-            verdicts: named(self.verdicts, super::Verdict::slug),
-            flags: named(self.flags, super::Flag::slug),
-            formats: named(self.formats, super::Format::slug),
+            verdicts: counts_by_slug(self.verdicts, super::Verdict::slug),
+            flags: counts_by_slug(self.flags, super::Flag::slug),
+            formats: counts_by_slug(self.formats, super::Format::slug),
         }
     }
 }

@@ -14,8 +14,8 @@ pub(super) const RULES: &[Rule] = &[
     check_operation_permissions,
 ];
 
-/// Commands without which locks or their changes are missed. Without other commands only details
-/// are missing.
+/// Commands that the console needs to find locks under lock-like names and to receive their changes.
+/// A user without one of the others is reported with a note, since fewer details are shown.
 const REQUIRED_TO_OBSERVE: [&str; 13] = [
     "scan",
     "type",

@@ -11,9 +11,9 @@ use crate::server::config::FormatOverride;
 use crate::server::key_state::{Companion, Ttl};
 
 #[test]
-fn every_format_has_at_most_one_detector() {
+fn every_format_has_one_detector_unless_it_needs_an_override_or_has_two_structures() {
     for &format in Format::VARIANTS {
-        let recognisers = DISTINCTIVE_DETECTORS
+        let detectors = DISTINCTIVE_DETECTORS
             .iter()
             .chain(&TOKEN_SHAPE_DETECTORS)
             .filter(|detector| detector.formats.contains(&format));
@@ -22,16 +22,16 @@ fn every_format_has_at_most_one_detector() {
             Format::Symfony => 2,
             _ => usize::from(!OVERRIDE_ONLY.contains(&format)),
         };
-        assert_eq!(recognisers.count(), expected, "{format}");
+        assert_eq!(detectors.count(), expected, "{format}");
     }
 }
 
-fn patterns<'a>(overrides: &'a [FormatOverride], ignore: &'a [String]) -> KeyPatterns<'a> {
+fn patterns<'a>(overrides: &'a [FormatOverride], exclude: &'a [String]) -> KeyPatterns<'a> {
     KeyPatterns {
         keys: &[],
         keys_are_explicit: false,
         format_overrides: overrides,
-        exclude: ignore,
+        exclude,
         excluded_prefixes: None,
     }
 }
@@ -103,9 +103,9 @@ fn a_format_override_for_another_structure_does_not_match() {
 #[test]
 fn exclusions_take_precedence_over_format_overrides() {
     let overrides = [format_override("lock:*", Format::Plain)];
-    let ignore = ["lock:ui:*".to_owned()];
+    let exclude = ["lock:ui:*".to_owned()];
     let detected =
-        |key: &str| detect_with_patterns(&string(key, "x", 9_000), patterns(&overrides, &ignore));
+        |key: &str| detect_with_patterns(&string(key, "x", 9_000), patterns(&overrides, &exclude));
     assert!(detected("lock:a").is_some());
     assert_eq!(detected("lock:ui:a"), None);
     let fence = string("lockkeeper:fence:{a}", "7", 9_000);
