@@ -322,7 +322,8 @@ where
 {
     let send = |(index, node): (usize, &'a Arc<N>)| {
         let reply = query(node);
-        async move { (index, reply.await) }
+        // Boxed once, because `FuturesUnordered` copies what it is given several times.
+        Box::pin(async move { (index, reply.await) })
     };
     let mut requests: FuturesUnordered<_> = node_list.iter().enumerate().map(send).collect();
     let mut replies: NodeReplies = vec![None; requests.len()];

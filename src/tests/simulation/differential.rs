@@ -113,8 +113,9 @@ fn random_step(rng: &mut SimRng, lock: &[u8], counter_key: &[u8]) -> Vec<Command
     vec![step]
 }
 
-/// The reply with TTLs rounded to [`TTL_UNIT_MS`], or `None` for replies that only confirm a write.
-fn normalize(reply: Value) -> Option<Value> {
+/// The reply with TTLs rounded to [`TTL_UNIT_MS`], or `None` for the reply of a plain command that
+/// only confirms a write.
+fn normalize(words: &Command, reply: Value) -> Option<Value> {
     const LONGEST: i64 = 5 * TTL_UNIT_MS;
     let round_ttl = |part| match part {
         Value::Int(left @ 1_000..=LONGEST) => {
@@ -124,7 +125,7 @@ fn normalize(reply: Value) -> Option<Value> {
     };
     match reply {
         Value::Array(parts) => Some(Value::Array(parts.into_iter().map(round_ttl).collect())),
-        Value::Okay | Value::Int(0 | 1) => None,
+        Value::Okay | Value::Int(0 | 1) if words[0] != b"EVALSHA" => None,
         reply => Some(round_ttl(reply)),
     }
 }
@@ -136,7 +137,7 @@ async fn execute_on_server(
     let mut command = redis::cmd(std::str::from_utf8(&words[0]).unwrap());
     command.arg(&words[1..]);
     match command.query_async::<Value>(connection).await {
-        Ok(reply) => normalize(reply),
+        Ok(reply) => normalize(words, reply),
         Err(error) if error.is_io_error() || error.is_timeout() => panic!("{error}"),
         Err(_) => Some(Value::Nil),
     }
@@ -144,7 +145,7 @@ async fn execute_on_server(
 
 fn execute_in_model(keys: &mut Database, words: &Command) -> Option<Value> {
     match keys.execute(words, 0, None) {
-        Ok(reply) => normalize(reply),
+        Ok(reply) => normalize(words, reply),
         Err(_) => Some(Value::Nil),
     }
 }

@@ -119,15 +119,24 @@ impl Database {
             })),
             KnownScript::Release if broken == Some(BrokenAssumption::UncheckedRelease) => {
                 self.delete(lock);
-                Ok(script_reply(1, b"", 0))
+                Ok(Value::Int(1))
             }
             KnownScript::Release if broken == Some(BrokenAssumption::NoRollback) => {
-                Ok(script_reply(1, b"", 0))
+                Ok(Value::Int(1))
             }
-            KnownScript::Release => Ok(self.if_owned(lock, &args[0], now, |database, _| {
-                database.delete(lock);
-                0
-            })),
+            KnownScript::Release => {
+                let reply = self.if_owned(lock, &args[0], now, |database, _| {
+                    database.delete(lock);
+                    0
+                });
+                // The script returns these two codes as integers.
+                Ok(match reply {
+                    Value::Array(parts) if matches!(parts[0], Value::Int(0 | 1)) => {
+                        parts[0].clone()
+                    }
+                    refused => refused,
+                })
+            }
             KnownScript::ForceRelease => {
                 let pttl = self.pttl(lock, now);
                 let was_extended =
@@ -200,7 +209,7 @@ impl Database {
             }
         };
         let Some(counter_key) = keys.get(1) else {
-            return Ok(script_reply(code, b"", 0));
+            return Ok(Value::Int(code));
         };
         let (proposed, expires_at) = (parse_number(&args[2]), Some(now + parse_number(&args[3])));
         let counter = self.fence_counter(counter_key, now);
@@ -221,7 +230,11 @@ impl Database {
             StoredValue::String(fence.to_string().into()),
             expires_at,
         );
-        Ok(script_reply(code, b"", fence))
+        Ok(if fence == proposed {
+            Value::Int(code)
+        } else {
+            script_reply(code, b"", fence)
+        })
     }
 
     fn bump_fence(

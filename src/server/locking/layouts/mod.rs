@@ -7,6 +7,9 @@
 //! | [`redisson`] | hash with a TTL | its field | Redisson's `RLock`, node-redisson; has a hold count |
 //! | [`redisson`], fair | the same, and a wait queue | its field | `RFairLock`, in order |
 //! | [`legacy`] | string without a TTL | the fractional digits of its value | `SETNX`, `GETSET` |
+//!
+//! The futures of the other layouts are boxed: the largest one would set the size of every request,
+//! which is copied several times on its way.
 
 mod legacy;
 mod permissions;
@@ -83,6 +86,21 @@ pub struct LockRequest<'a> {
     pub caller_supplied: bool,
     /// A timestamp in the past under this key is an expired lock, so it may be taken over.
     pub may_take_over: bool,
+}
+
+impl LockRequest<'_> {
+    /// The reply of a node that granted this request. `fence` is the node's fencing token, if it is
+    /// not the proposed one.
+    fn granted(&self, is_reentrant: bool, fence: Option<u64>) -> NodeReply {
+        NodeReply::Ours {
+            // A generated token that is found was stored by an earlier attempt whose reply was
+            // lost.
+            already_held: is_reentrant && self.caller_supplied,
+            fence: self
+                .proposed_fence
+                .map(|proposed| fence.unwrap_or(proposed)),
+        }
+    }
 }
 
 impl Layout {
@@ -243,12 +261,14 @@ impl Layout {
         match self {
             Self::Plain => plain::acquire(connection, clock, request).await,
             Self::Redisson => {
-                redisson::acquire(connection, clock, request, redisson::Fairness::NonFair).await
+                let non_fair = redisson::Fairness::NonFair;
+                Box::pin(redisson::acquire(connection, clock, request, non_fair)).await
             }
             Self::RedissonFair => {
-                redisson::acquire(connection, clock, request, redisson::Fairness::Fair).await
+                let fair = redisson::Fairness::Fair;
+                Box::pin(redisson::acquire(connection, clock, request, fair)).await
             }
-            Self::Legacy => legacy::acquire(connection, clock, request).await,
+            Self::Legacy => Box::pin(legacy::acquire(connection, clock, request)).await,
         }
     }
 
@@ -264,9 +284,11 @@ impl Layout {
         let reply = match self {
             Self::Plain => plain::extend(connection.clone(), key, token, ttl).await?,
             Self::Redisson | Self::RedissonFair => {
-                redisson::extend(connection.clone(), key, token, ttl).await?
+                Box::pin(redisson::extend(connection.clone(), key, token, ttl)).await?
             }
-            Self::Legacy => legacy::extend(connection.clone(), key, token, stored_token).await?,
+            Self::Legacy => {
+                Box::pin(legacy::extend(connection.clone(), key, token, stored_token)).await?
+            }
         };
         // The value of a plain lock can have any form, so it can look like a token of this layout.
         let (layout, reply) = if self != Self::Plain && is_plain_string(&reply) {
@@ -333,13 +355,14 @@ impl Layout {
         let reply = match self {
             Self::Plain => return plain::release(connection, key, token).await,
             Self::Redisson | Self::RedissonFair => {
-                redisson::release(connection.clone(), clock, key, token, request).await?
+                let release = redisson::release(connection.clone(), clock, key, token, request);
+                Box::pin(release).await?
             }
-            Self::Legacy => legacy::release(connection.clone(), key, token).await?,
+            Self::Legacy => Box::pin(legacy::release(connection.clone(), key, token)).await?,
         };
         // See `extend`: the token may belong to a plain lock.
         if is_plain_string(&reply) {
-            return plain::release(connection, key, token).await;
+            return Box::pin(plain::release(connection, key, token)).await;
         }
         Ok(reply)
     }
@@ -357,9 +380,12 @@ impl Layout {
         match self {
             Self::Plain => plain::release(connection, key, token).await,
             Self::Redisson | Self::RedissonFair => {
-                redisson::rollback(connection, clock, key, token, queued_for).await
+                Box::pin(redisson::rollback(
+                    connection, clock, key, token, queued_for,
+                ))
+                .await
             }
-            Self::Legacy => legacy::release(connection, key, token).await,
+            Self::Legacy => Box::pin(legacy::release(connection, key, token)).await,
         }
     }
 
@@ -374,7 +400,10 @@ impl Layout {
     ) -> RedisResult<ScriptReply> {
         match self {
             Self::RedissonFair => {
-                redisson::leave_queue(connection, clock, key, token, queued_for).await
+                Box::pin(redisson::leave_queue(
+                    connection, clock, key, token, queued_for,
+                ))
+                .await
             }
             Self::Plain | Self::Redisson | Self::Legacy => Ok(ScriptReply::Missing),
         }

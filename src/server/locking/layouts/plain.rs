@@ -34,12 +34,7 @@ pub async fn acquire(
         AcquireReply::Acquired {
             is_reentrant,
             fence,
-        } => Ok(NodeReply::Ours {
-            // A generated token that is found was stored by an earlier attempt whose reply was
-            // lost.
-            already_held: is_reentrant && request.caller_supplied,
-            fence: request.proposed_fence.map(|_| fence),
-        }),
+        } => Ok(request.granted(is_reentrant, fence)),
         AcquireReply::Rejected(reply) => {
             conflict_reply(connection, clock, request.key, reply).await
         }
@@ -68,7 +63,9 @@ pub async fn conflict_reply(
             NodeReply::HeldByOther(owner_at(key, value, pttl, clock.now()))
         }
         ScriptReply::WrongType { type_name } if is_readable(&type_name) => {
-            let Ok(Some(key_state)) = inspect_key(connection, clock, key, 0).await else {
+            // Boxed, because it is rare and large.
+            let inspecting = Box::pin(inspect_key(connection, clock, key, 0));
+            let Ok(Some(key_state)) = inspecting.await else {
                 return Ok(NodeReply::HeldByOther(None));
             };
             match (conflicting_owner(&key_state), &key_state.value) {

@@ -147,12 +147,7 @@ pub async fn acquire(
         AcquireReply::Acquired {
             is_reentrant,
             fence,
-        } => Ok(NodeReply::Ours {
-            // A generated token that is found was stored by an earlier attempt whose reply was
-            // lost.
-            already_held: is_reentrant && request.caller_supplied,
-            fence: request.proposed_fence.map(|_| fence),
-        }),
+        } => Ok(request.granted(is_reentrant, fence)),
         AcquireReply::Rejected(reply) if is_foreign_hash(&reply) => {
             Ok(NodeReply::WrongType("hash".to_owned()))
         }

@@ -118,8 +118,8 @@ pub enum AcquireReply {
     Acquired {
         /// The caller already held it.
         is_reentrant: bool,
-        /// The fencing token; 0 if none is stored.
-        fence: u64,
+        /// The fencing token; `None` if it is the proposed one, or none is stored.
+        fence: Option<u64>,
     },
     /// The lock was not acquired, for this reason.
     Rejected(ScriptReply),
@@ -132,7 +132,13 @@ impl FromRedisValue for AcquireReply {
         {
             return Ok(Self::Acquired {
                 is_reentrant: code == 1,
-                fence: u64::try_from(fence).unwrap_or(0),
+                fence: u64::try_from(fence).ok(),
+            });
+        }
+        if let Value::Int(code @ (1 | 2)) = value {
+            return Ok(Self::Acquired {
+                is_reentrant: code == 1,
+                fence: None,
             });
         }
         ScriptReply::from_redis_value(value).map(Self::Rejected)
@@ -189,7 +195,10 @@ pub enum ScriptReply {
 
 impl FromRedisValue for ScriptReply {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
-        let (code, detail, pttl): (i64, Vec<u8>, i64) = redis::from_redis_value(value)?;
+        let (code, detail, pttl): (i64, Vec<u8>, i64) = match value {
+            Value::Int(code) => (code, Vec::new(), 0),
+            value => redis::from_redis_value(value)?,
+        };
         match code {
             1 => Ok(Self::Done),
             2 => Ok(Self::StillHeld {
