@@ -1,6 +1,7 @@
 //! Entries as database rows. Search columns duplicate fields of the line; verification checks that
 //! they match.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use sqlx::any::AnyRow;
@@ -10,8 +11,11 @@ use super::chain::{self, ChainHead};
 use crate::domain::{AuditEntry, OperationResult};
 
 /// The maximum number of rows per statement. Each number of rows is a separate prepared statement
-/// that connections cache.
-const MAX_ROWS_PER_STATEMENT: usize = 50;
+/// that connections cache. For each parameter sqlx asks SQLite for its name, which takes time in
+/// proportion to the number of parameters.
+const MAX_ROWS_PER_STATEMENT: usize = 16;
+/// The same for statements with one parameter per row.
+const MAX_IDS_PER_STATEMENT: usize = 50;
 /// The PostgreSQL advisory lock that serializes writers of the chain. On SQLite the write
 /// transaction does.
 const CHAIN_ADVISORY_LOCK: i64 = 0x6c6f_636b_6368;
@@ -21,9 +25,17 @@ const CHAIN_ADVISORY_LOCK: i64 = 0x6c6f_636b_6368;
 pub struct NewEntry {
     /// The id that the start and end entries of an operation share.
     pub id: String,
-    /// A JSON object: the line without the chain fields.
-    pub body: Vec<u8>,
+    pub body: EntryBody,
     pub kind: EntryKind,
+}
+
+/// The content of an entry.
+#[derive(Clone, Debug)]
+pub struct EntryBody {
+    /// A JSON object: the line without the chain fields.
+    pub json: Vec<u8>,
+    /// The search columns, with the same values.
+    pub columns: SearchColumns,
 }
 
 /// The kind of an entry.
@@ -40,13 +52,13 @@ pub enum EntryKind {
 /// The search columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchColumns {
-    action: String,
-    group_name: Option<String>,
-    lock_key: Option<Vec<u8>>,
-    actor: String,
-    address: Option<String>,
-    started_at: i64,
-    result: Option<String>,
+    pub action: Cow<'static, str>,
+    pub group_name: Option<String>,
+    pub lock_key: Option<Vec<u8>>,
+    pub actor: String,
+    pub address: Option<String>,
+    pub started_at: i64,
+    pub result: Option<Cow<'static, str>>,
 }
 
 /// A row to insert.
@@ -59,6 +71,8 @@ pub struct NewRow {
     pub id: String,
     /// The line of the chain.
     pub line: String,
+    /// The search columns of this line.
+    pub columns: SearchColumns,
 }
 
 /// A row read from the table.
@@ -77,14 +91,14 @@ impl SearchColumns {
     /// The search columns of an entry.
     pub fn from_entry(entry: &AuditEntry) -> Self {
         Self {
-            action: entry.action.slug().to_owned(),
+            action: entry.action.slug().into(),
             group_name: entry.group.as_deref().map(replace_nul),
             lock_key: entry.key.as_ref().map(|key| key.as_bytes().to_vec()),
             actor: replace_nul(&entry.actor),
             address: entry.address.as_deref().map(replace_nul),
             started_at: entry.started_at.millis(),
             result: (entry.result != OperationResult::InProgress)
-                .then(|| entry.result.slug().to_owned()),
+                .then(|| entry.result.slug().into()),
         }
     }
 }
@@ -105,13 +119,13 @@ impl StoredRow {
             state: row.try_get(1)?,
             line: row.try_get(2)?,
             columns: SearchColumns {
-                action: row.try_get(3)?,
+                action: row.try_get::<String, _>(3)?.into(),
                 group_name: row.try_get(4)?,
                 lock_key: row.try_get(5)?,
                 actor: row.try_get(6)?,
                 address: row.try_get(7)?,
                 started_at: row.try_get(8)?,
-                result: row.try_get(9)?,
+                result: row.try_get::<Option<String>, _>(9)?.map(Cow::Owned),
             },
         })
     }
@@ -164,8 +178,8 @@ pub async fn append(
         if entry.kind == EntryKind::Orphan && !open.contains(&entry.id) {
             continue;
         }
-        let mut line = Vec::with_capacity(entry.body.len() + 256);
-        head = chain::append_line(&head, &entry.body, &mut line);
+        let mut line = Vec::with_capacity(entry.body.json.len() + 256);
+        head = chain::append_line(&head, &entry.body.json, &mut line);
         // The line feed only separates lines in files.
         line.pop();
         rows.push(NewRow {
@@ -173,6 +187,7 @@ pub async fn append(
             state: if entry.kind == EntryKind::Begin { 1 } else { 2 },
             id: entry.id.clone(),
             line: String::from_utf8_lossy(&line).into_owned(),
+            columns: entry.body.columns.clone(),
         });
     }
     insert(db, &rows).await?;
@@ -192,23 +207,25 @@ pub async fn insert(db: &mut AnyConnection, rows: &[NewRow]) -> Result<(), sqlx:
         statement.push_str(&tuples.join(", "));
         let mut query = sqlx::query(AssertSqlSafe(statement));
         for row in rows {
-            // The columns are derived from the line itself, so they cannot differ from what is
-            // hashed.
-            let entry: AuditEntry = serde_json::from_str(&row.line)
-                .map_err(|error| sqlx::Error::Encode(Box::new(error)))?;
-            let columns = SearchColumns::from_entry(&entry);
-            query = query.bind(row.seq).bind(row.id.clone()).bind(row.state);
-            query = query.bind(columns.action).bind(columns.group_name);
-            query = query.bind(columns.lock_key).bind(columns.actor);
-            query = query.bind(columns.address).bind(columns.started_at);
-            query = query.bind(columns.result).bind(row.line.clone());
+            let columns = &row.columns;
+            query = query.bind(row.seq).bind(&*row.id).bind(row.state);
+            query = query
+                .bind(&*columns.action)
+                .bind(columns.group_name.as_deref());
+            query = query
+                .bind(columns.lock_key.as_deref())
+                .bind(&*columns.actor);
+            query = query
+                .bind(columns.address.as_deref())
+                .bind(columns.started_at);
+            query = query.bind(columns.result.as_deref()).bind(&*row.line);
         }
         query.execute(&mut *db).await?;
     }
     // State 0 excludes a start from searches, because its end repeats the whole request.
     let ends = rows.iter().filter(|row| row.state == 2);
     let ends: Vec<&str> = ends.map(|row| &*row.id).collect();
-    for ids in ends.chunks(MAX_ROWS_PER_STATEMENT) {
+    for ids in ends.chunks(MAX_IDS_PER_STATEMENT) {
         let list = placeholders(0, ids.len());
         let statement =
             format!("UPDATE audit_entry SET state = 0 WHERE state = 1 AND id IN {list}");
@@ -224,7 +241,7 @@ pub async fn insert(db: &mut AnyConnection, rows: &[NewRow]) -> Result<(), sqlx:
 /// The operations among these that have no end.
 async fn find_open(db: &mut AnyConnection, ids: &[&str]) -> Result<HashSet<String>, sqlx::Error> {
     let mut open = HashSet::new();
-    for ids in ids.chunks(MAX_ROWS_PER_STATEMENT) {
+    for ids in ids.chunks(MAX_IDS_PER_STATEMENT) {
         let list = placeholders(0, ids.len());
         let statement = format!("SELECT id FROM audit_entry WHERE state = 1 AND id IN {list}");
         let mut query = sqlx::query(AssertSqlSafe(statement));

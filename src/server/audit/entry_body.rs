@@ -1,8 +1,9 @@
-//! The JSON body of an entry, without the chain fields.
+//! The JSON body of an entry, without the chain fields, and its search columns.
 
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
+use super::entry::{EntryBody, SearchColumns, replace_nul};
 use super::request::{AuditActor, AuditOutcome, AuditRequest, truncate};
 use crate::domain::{
     AuditDetail, Fingerprint, Format, LockKey, NodeObservation, NodeResult, OperationKind,
@@ -16,7 +17,7 @@ const MAX_REJECTED_KEY_BYTES: usize = 256;
 /// The fields of an entry. `kind` and `id` come first, so that a search by id need not parse the
 /// rest.
 #[derive(Serialize)]
-struct EntryBody<'a> {
+struct EntryFields<'a> {
     kind: &'static str,
     id: &'a str,
     action: OperationKind,
@@ -57,7 +58,7 @@ struct EntryBody<'a> {
 }
 
 /// The body for the start of an operation.
-pub fn begin(id: &str, request: &AuditRequest<'_>, at: Timestamp) -> Vec<u8> {
+pub fn begin(id: &str, request: &AuditRequest<'_>, at: Timestamp) -> EntryBody {
     encode(id, request, at, None)
 }
 
@@ -69,7 +70,7 @@ pub fn end(
     began_at: Timestamp,
     outcome: &AuditOutcome,
     at: Timestamp,
-) -> Vec<u8> {
+) -> EntryBody {
     encode(id, request, began_at, Some((outcome, at)))
 }
 
@@ -80,7 +81,7 @@ pub fn rejected(
     began_at: Timestamp,
     outcome: &AuditOutcome,
     at: Timestamp,
-) -> Vec<u8> {
+) -> EntryBody {
     let is_long = |key: &&LockKey| key.as_bytes().len() > MAX_REJECTED_KEY_BYTES;
     // Keys of accepted operations are recorded completely, because they identify the lock.
     let Some(key) = request.key.filter(is_long) else {
@@ -107,7 +108,7 @@ fn encode(
     request: &AuditRequest<'_>,
     began_at: Timestamp,
     outcome: Option<(&AuditOutcome, Timestamp)>,
-) -> Vec<u8> {
+) -> EntryBody {
     let (outcome, ended_at) = outcome.unzip();
     let key = request.key;
     let text = key.map(LockKey::text);
@@ -124,7 +125,7 @@ fn encode(
         request.reason.map(truncate),
     );
     let is_text = |key: &&LockKey| std::str::from_utf8(key.as_bytes()).is_ok();
-    let body = EntryBody {
+    let fields = EntryFields {
         kind: if outcome.is_some() { "end" } else { "begin" },
         id,
         action: request.action,
@@ -152,7 +153,18 @@ fn encode(
         nodes: outcome.map_or(&[], |outcome| &outcome.nodes),
         observed_after: outcome.map_or(&[], |outcome| &outcome.observed_after),
     };
-    serde_json::to_vec(&body).expect("all map keys are strings")
+    EntryBody {
+        json: serde_json::to_vec(&fields).expect("all map keys are strings"),
+        columns: SearchColumns {
+            action: request.action.slug().into(),
+            group_name: fields.group.map(replace_nul),
+            lock_key: key.map(|key| key.as_bytes().to_vec()),
+            actor: replace_nul(fields.by.actor),
+            address: request.by.address.map(|address| address.to_string()),
+            started_at: began_at.millis(),
+            result: fields.result.map(|result| result.slug().into()),
+        },
+    }
 }
 
 #[cfg(test)]
@@ -171,10 +183,13 @@ mod tests {
         request_id: Some("r-1"),
     };
 
-    fn read(body: &[u8]) -> AuditEntry {
+    /// Reads the line back. The search columns must be those of the line.
+    fn read(body: &EntryBody) -> AuditEntry {
         let mut line = Vec::new();
-        chain::append_line(&ChainHead::START, body, &mut line);
-        serde_json::from_slice(&line).unwrap()
+        chain::append_line(&ChainHead::START, &body.json, &mut line);
+        let entry = serde_json::from_slice(&line).unwrap();
+        assert_eq!(body.columns, SearchColumns::from_entry(&entry));
+        entry
     }
 
     #[test]
@@ -228,7 +243,7 @@ mod tests {
             };
             let request = AuditRequest::on_lock(OperationKind::Acquire, BY, &lock);
             let line = rejected("x-1", &request, at, &AuditOutcome::from_error(&error), at);
-            assert!(line.len() < 3_000, "{}", line.len());
+            assert!(line.json.len() < 3_000, "{}", line.json.len());
             read(&line).key.unwrap()
         };
         let short = LockKey::new([0xff; MAX_REJECTED_KEY_BYTES]);
@@ -273,7 +288,7 @@ mod tests {
                 (entry.result, entry.code.as_deref()),
                 (result, Some(error.code()))
             );
-            assert!(line.len() < 3 * MAX_TEXT_CHARS, "{}", line.len());
+            assert!(line.json.len() < 3 * MAX_TEXT_CHARS, "{}", line.json.len());
         }
     }
 }

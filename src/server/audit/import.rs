@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use sqlx::{AnyConnection, Row as _};
 
 use super::chain;
-use super::entry::{self, NewRow};
+use super::entry::{self, NewRow, SearchColumns};
 use super::verify::{VerifyReport, verify_files};
 use crate::server::storage::{Storage, StorageError, statements};
 
@@ -58,8 +58,8 @@ pub async fn import(storage: &Storage, files: Vec<PathBuf>) -> Result<VerifyRepo
     while line_rx.recv_many(&mut batch, BATCH_SIZE).await > 0 {
         let rows: std::sync::Arc<[NewRow]> = batch
             .drain(..)
-            .filter_map(|line| to_row(line, shift))
-            .collect();
+            .filter_map(|line| to_row(line, shift).transpose())
+            .collect::<Result<_, StorageError>>()?;
         let run = statements(move |db: &mut AnyConnection| {
             let rows = std::sync::Arc::clone(&rows);
             Box::pin(async move { entry::insert(db, &rows).await })
@@ -93,13 +93,20 @@ async fn sequence_shift(storage: &Storage, last: i64) -> Result<i64, ImportError
     }
 }
 
-fn to_row(line: String, shift: i64) -> Option<NewRow> {
-    let (is_end, id) = chain::parse_kind_and_id(line.as_bytes())?;
-    let seq = i64::try_from(chain::parse_seq(line.as_bytes())?).ok()?;
-    Some(NewRow {
+/// The row of a line; `None` if it is not an entry.
+fn to_row(line: String, shift: i64) -> Result<Option<NewRow>, StorageError> {
+    let number = chain::parse_seq(line.as_bytes()).and_then(|seq| i64::try_from(seq).ok());
+    let (Some((is_end, id)), Some(seq)) = (chain::parse_kind_and_id(line.as_bytes()), number)
+    else {
+        return Ok(None);
+    };
+    let entry = serde_json::from_str(&line)
+        .map_err(|error| StorageError::from(sqlx::Error::Encode(Box::new(error))))?;
+    Ok(Some(NewRow {
         seq: seq - shift,
         state: if is_end { 2 } else { 1 },
         id: id.to_owned(),
+        columns: SearchColumns::from_entry(&entry),
         line,
-    })
+    }))
 }

@@ -1,7 +1,8 @@
 //! The queue of entries to write, and the task that writes them: all queued entries in one
 //! transaction.
 //!
-//! An operation waits until its start is written. Ends stay in the queue until they can be written.
+//! An operation waits until its start is written. Ends stay in the queue until they can be written,
+//! preferably together with the start of the next operation.
 //! The queue is bounded: ends by the number of operations in progress, all other entries by a fixed
 //! number.
 
@@ -18,7 +19,7 @@ use tokio::time::{sleep, timeout};
 
 use super::chain::ChainHead;
 use super::check_schedule::CheckSchedule;
-use super::entry::{self, EntryKind, NewEntry};
+use super::entry::{self, EntryBody, EntryKind, NewEntry};
 use super::instances::delete_instance;
 use super::rejections::RejectionLimiter;
 use super::{AuditOutcome, AuditRequest, entry_body};
@@ -57,6 +58,8 @@ pub struct Journal {
     rejection_limiter: RejectionLimiter,
     head: Mutex<Option<ChainHead>>,
     wake: Notify,
+    /// Notified when a caller waits for entries to be written.
+    wake_at_once: Notify,
     /// The number of queued entries so far, and (`written`) the position of the last written one.
     pushed: AtomicU64,
     written: watch::Sender<u64>,
@@ -83,7 +86,7 @@ struct QueuedEntry {
 }
 
 impl QueuedEntry {
-    fn new(id: &str, body: Vec<u8>, kind: EntryKind) -> Self {
+    fn new(id: &str, body: EntryBody, kind: EntryKind) -> Self {
         Self {
             position: 0,
             entry: NewEntry {
@@ -113,6 +116,7 @@ impl Journal {
             rejection_limiter: RejectionLimiter::default(),
             head: Mutex::default(),
             wake: Notify::new(),
+            wake_at_once: Notify::new(),
             pushed: AtomicU64::new(0),
             written: watch::Sender::new(0),
             is_failing: AtomicBool::new(false),
@@ -221,14 +225,14 @@ impl Journal {
     }
 
     /// Queues an end for an operation of a killed process.
-    pub fn close_orphan(&self, id: &str, body: Vec<u8>) {
+    pub fn close_orphan(&self, id: &str, body: EntryBody) {
         // A dropped entry is created again at the next pass over open operations.
         if self.queue_len() < MAX_QUEUED {
             self.push(QueuedEntry::new(id, body, EntryKind::Orphan));
         }
     }
 
-    fn push_bounded(&self, id: &str, body: Vec<u8>) {
+    fn push_bounded(&self, id: &str, body: EntryBody) {
         if self.queue_len() >= MAX_QUEUED {
             tracing::error!(
                 "an audit entry was dropped: {MAX_QUEUED} entries are waiting to be written already"
@@ -266,7 +270,7 @@ impl Journal {
     ) -> bool {
         let id = self.next_id();
         let body = entry_body::rejected(&id, request, began_at, outcome, self.clock.now());
-        let has_room = self.queue().has_room_for_rejection(body.len());
+        let has_room = self.queue().has_room_for_rejection(body.json.len());
         if has_room {
             self.push(QueuedEntry {
                 is_rejection: true,
@@ -277,6 +281,7 @@ impl Journal {
     }
 
     fn push(&self, mut queued: QueuedEntry) {
+        let is_awaited = queued.on_written.is_some();
         let mut queue = self.queue();
         queued.position = self.pushed.fetch_add(1, Ordering::Relaxed) + 1;
         match queued.is_rejection {
@@ -287,10 +292,26 @@ impl Journal {
         // Wakes the writer after the lock is released, so that it does not block on it.
         drop(queue);
         self.wake.notify_one();
+        if is_awaited {
+            self.wake_at_once.notify_one();
+        }
+    }
+
+    /// Writes queued ends now, without waiting for the start of another operation.
+    fn write_now(&self) {
+        self.wake.notify_one();
+        self.wake_at_once.notify_one();
     }
 
     fn queue(&self) -> MutexGuard<'_, EntryQueue> {
         self.queue.lock()
+    }
+
+    /// Whether entries are queued, and no operation waits for any of them.
+    fn has_only_unawaited_entries(&self) -> bool {
+        let queue = self.queue();
+        let is_awaited = |queued: &QueuedEntry| queued.on_written.is_some();
+        !queue.entries.is_empty() && !queue.entries.iter().any(is_awaited)
     }
 
     fn queue_len(&self) -> usize {
@@ -302,6 +323,7 @@ impl Journal {
     pub async fn catch_up(&self) {
         let position = self.pushed.load(Ordering::Relaxed);
         let mut written = self.written.subscribe();
+        self.write_now();
         drop(
             timeout(
                 CATCH_UP_TIMEOUT,
@@ -318,6 +340,7 @@ impl Journal {
             queue.entries.is_empty() && !queue.is_writing
         };
         let deadline = Instant::now() + BEGIN_TIMEOUT;
+        self.write_now();
         while !is_empty() && Instant::now() < deadline {
             sleep(Duration::from_millis(2)).await;
         }
@@ -351,7 +374,7 @@ impl Journal {
     /// Closes the queue: the writer task writes the remaining entries and ends.
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
-        self.wake.notify_one();
+        self.write_now();
     }
 
     /// Logs the first failure, and the first success after failures.
@@ -371,7 +394,7 @@ impl Journal {
 impl EntryQueue {
     fn has_room_for_rejection(&self, bytes: usize) -> bool {
         let rejections = self.entries.iter().filter(|queued| queued.is_rejection);
-        let in_queue: usize = rejections.map(|queued| queued.entry.body.len()).sum();
+        let in_queue: usize = rejections.map(|queued| queued.entry.body.json.len()).sum();
         in_queue + bytes <= MAX_QUEUED_REJECTION_BYTES
             && self.rejections < REJECTION_ALLOWANCE + self.others / ENTRIES_PER_REJECTION
     }
