@@ -339,6 +339,25 @@ prometheus() {
     rm -rf "$directory"
 }
 
+# A gateway from HTTP to Redis, with which `make bench` compares the console. Debian's package would
+# start a service, so only its files are extracted.
+webdis() {
+    # Without it, the benchmark says that it is missing.
+    if [ -x "$webdis/usr/bin/webdis" ] || ! is_installed apt-get || ! as_root true 2>/dev/null; then return; fi
+    apt_install "the libraries of webdis" libhiredis0.14 libb64-0d libevent-2.1-7
+    local directory
+    directory=$(mktemp -d "$cache/webdis-XXXXXX")
+    run_logged "downloading webdis" download_webdis "$directory" || {
+        rm -rf "$directory"
+        return 0
+    }
+    rm -rf "$webdis"
+    mv "$directory/files" "$webdis"
+    rm -rf "$directory"
+}
+
+download_webdis() (cd "$1" && apt-get download webdis && dpkg-deb -x webdis_*.deb files)
+
 download_prometheus() (cd "$1" && apt-get download prometheus && dpkg-deb -x prometheus_*.deb files)
 
 # PostgreSQL, a storage that several consoles can share. The tests start their own servers; the
@@ -360,7 +379,7 @@ for target_name in "${@:-test}"; do
         lint) steps=(lint_tools cargo_deny) ;;
         demo) builds=(wasm_bindgen) steps=(npm_packages redis) ;;
         dev) first+=(cargo_leptos_dependencies) builds=(cargo_leptos wasm_bindgen) steps=(npm_packages redis) ;;
-        bench) first=(c_compiler rust) steps=(redis) ;;
+        bench) first=(c_compiler rust) steps=(redis webdis) ;;
         test)
             first+=(cargo_leptos_dependencies)
             builds=(cargo_leptos wasm_bindgen)

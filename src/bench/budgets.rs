@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::Series;
 use super::load::{Load, Target};
+use super::round::Round;
 use super::table::{p50, pairs, ratio};
 
 /// Two round trips to nodes with a one-way delay of 2 ms, in seconds.
@@ -51,22 +52,42 @@ pub fn evaluate(results: &[Series]) -> Vec<Budget> {
         one_lock: false,
         delayed: false,
     };
-    let http = (Target::Http, Target::Raw);
-    add(
-        "HTTP, one node, 64 connections: pairs/s relative to raw".into(),
-        ratio(results, load(1, 64), http, pairs),
-        Limit::AtLeast(0.5),
-        Some(0.62),
-    );
-    add(
-        "HTTP, one node, 1 connection: latency relative to raw".into(),
-        ratio(results, load(1, 1), http, p50),
-        Limit::AtMost(1.4),
-        None,
-    );
-    let delayed = results
-        .iter()
-        .find(|series| series.load.delayed && series.target == Target::Code);
+    for clients in [1, 16, 64] {
+        add(
+            format!("HTTP, {}: pairs/s relative to webdis", load(1, clients)),
+            ratio(
+                results,
+                load(1, clients),
+                (Target::Http, Target::Webdis),
+                pairs,
+            ),
+            Limit::AtLeast(0.75),
+            Some(1.0),
+        );
+    }
+    for (clients, min_ratio) in [(1, 0.7), (16, 0.5)] {
+        add(
+            format!("HTTP, {}: pairs/s relative to rslock", load(5, clients)),
+            ratios_to_rslock(results, load(5, clients), Target::Http, pairs).min_by(f64::total_cmp),
+            Limit::AtLeast(min_ratio),
+            None,
+        );
+    }
+    for (clients, max_ratio) in [(1, 1.05), (16, 1.1)] {
+        let load = Load {
+            delayed: true,
+            ..load(5, clients)
+        };
+        add(
+            format!("HTTP, {load}: median relative to rslock"),
+            ratios_to_rslock(results, load, Target::Http, p50).max_by(f64::total_cmp),
+            Limit::AtMost(max_ratio),
+            None,
+        );
+    }
+    let delayed = results.iter().find(|series| {
+        series.load.delayed && series.load.clients == 1 && series.target == Target::Code
+    });
     add(
         "locking code, 5 nodes with 2 ms delay: median relative to two round trips".into(),
         delayed.map(|series| series.median(p50) / TWO_ROUND_TRIPS),
@@ -74,11 +95,7 @@ pub fn evaluate(results: &[Series]) -> Vec<Budget> {
         None,
     );
     for (nodes, clients) in [(1, 1), (1, 16), (5, 1), (5, 16)] {
-        let ratio_to_faster = [Target::Rslock, Target::RslockShared]
-            .iter()
-            .filter_map(|&target| {
-                ratio(results, load(nodes, clients), (Target::Code, target), pairs)
-            })
+        let ratio_to_faster = ratios_to_rslock(results, load(nodes, clients), Target::Code, pairs)
             .min_by(f64::total_cmp);
         add(
             format!(
@@ -91,6 +108,18 @@ pub fn evaluate(results: &[Series]) -> Vec<Budget> {
         );
     }
     budgets
+}
+
+/// The ratios of a value to both ways of using rslock.
+fn ratios_to_rslock(
+    results: &[Series],
+    load: Load,
+    target: Target,
+    value: fn(&Round) -> f64,
+) -> impl Iterator<Item = f64> {
+    [Target::Rslock, Target::RslockShared]
+        .into_iter()
+        .filter_map(move |reference| ratio(results, load, (target, reference), value))
 }
 
 /// Renders a line for each budget.

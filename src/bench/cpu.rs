@@ -8,8 +8,8 @@ use std::time::Duration;
 pub struct CpuTime {
     /// This process: the clients, and code that is measured in it.
     pub bench: Duration,
-    /// The console.
-    pub console: Duration,
+    /// The console and webdis. Only one of them is measured at a time; the other is idle.
+    pub gateway: Duration,
     /// All servers together.
     pub servers: Duration,
     /// The whole machine.
@@ -21,7 +21,7 @@ impl CpuTime {
     pub fn since(self, before: Self) -> Self {
         Self {
             bench: self.bench.saturating_sub(before.bench),
-            console: self.console.saturating_sub(before.console),
+            gateway: self.gateway.saturating_sub(before.gateway),
             servers: self.servers.saturating_sub(before.servers),
             machine: self.machine.saturating_sub(before.machine),
         }
@@ -29,7 +29,7 @@ impl CpuTime {
 
     /// The CPU time of processes that do not belong to the benchmark.
     pub fn of_other_processes(self) -> Duration {
-        let ours = self.bench + self.console + self.servers;
+        let ours = self.bench + self.gateway + self.servers;
         self.machine.saturating_sub(ours)
     }
 }

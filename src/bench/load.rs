@@ -12,6 +12,9 @@ pub enum Target {
     Code,
     /// The API of a console process; each client has its own HTTP connection.
     Http,
+    /// The gateway webdis, which passes commands to one server and contains no locking logic; each
+    /// client has its own HTTP connection.
+    Webdis,
     /// The library rslock with a manager for each client.
     Rslock,
     /// The library rslock with one manager for all clients.
@@ -24,6 +27,7 @@ impl fmt::Display for Target {
             Self::Raw => "raw round trips",
             Self::Code => "locking code",
             Self::Http => "console, HTTP",
+            Self::Webdis => "webdis, HTTP",
             Self::Rslock => "rslock",
             Self::RslockShared => "rslock, shared",
         })
@@ -76,6 +80,9 @@ impl Load {
             // Raw commands cannot wait for a lock.
             targets.insert(0, Target::Raw);
         }
+        if self.nodes == 1 && !self.one_lock {
+            targets.insert(3, Target::Webdis);
+        }
         if self.clients > 1 {
             targets.push(Target::RslockShared);
         }
@@ -110,12 +117,12 @@ pub fn loads(nodes: &[usize], clients: &[usize], plain: bool) -> Vec<Load> {
         }
     }
     if !plain && nodes.contains(&5) {
-        loads.push(Load {
+        loads.extend([1, 16].map(|clients| Load {
             nodes: 5,
-            clients: 1,
+            clients,
             one_lock: false,
             delayed: true,
-        });
+        }));
     }
     loads
 }

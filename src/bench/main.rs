@@ -16,6 +16,7 @@ mod round;
 mod rslock_client;
 mod table;
 mod testbed;
+mod webdis;
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -36,8 +37,8 @@ type BenchError = Box<dyn std::error::Error + Send + Sync>;
 const LEASE: Duration = Duration::from_secs(30);
 
 /// Measures pairs of acquire and release on its own Redis servers: raw round trips, the locking
-/// code, the console over HTTP and the library rslock, in alternating rounds, so that load from
-/// other processes affects all of them.
+/// code, the console over HTTP, the gateway webdis and the library rslock, in alternating rounds, so
+/// that load from other processes affects all of them.
 ///
 /// "raw" is `SET key token NX PX ttl` and a compare-and-delete script (EVALSHA). Each client has
 /// its own connection to each node, sends to all nodes at once and waits for all replies.
@@ -59,7 +60,8 @@ struct Options {
     /// Numbers of nodes.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 5])]
     nodes: Vec<usize>,
-    /// Measure only these targets: raw, code, http, rslock, rslock-shared.
+    /// Measure only these targets: raw, code, http, webdis, rslock,
+    /// rslock-shared.
     #[arg(long, value_delimiter = ',')]
     targets: Vec<Target>,
     /// Skip contended locks and delayed nodes.
@@ -88,10 +90,12 @@ struct Options {
 
 impl Options {
     /// The selected targets of a load.
-    fn targets_of(&self, load: Load) -> impl Iterator<Item = Target> {
+    fn targets_of(&self, load: Load, programs: &Programs) -> impl Iterator<Item = Target> {
+        let has_webdis = programs.webdis.is_some();
         let is_selected =
             |target: &Target| self.targets.is_empty() || self.targets.contains(target);
-        load.targets().into_iter().filter(is_selected)
+        let targets = load.targets().into_iter().filter(is_selected);
+        targets.filter(move |target| has_webdis || *target != Target::Webdis)
     }
 }
 
@@ -135,7 +139,12 @@ async fn run(options: &Options) -> Result<(), BenchError> {
     } else {
         load::loads(&options.nodes, &options.clients, options.plain)
     };
-    let rounds = loads.iter().map(|load| options.targets_of(*load).count());
+    if programs.webdis.is_none() {
+        println!("webdis is not installed (Debian package `webdis`) and is not measured.");
+    }
+    let rounds = loads
+        .iter()
+        .map(|load| options.targets_of(*load, &programs).count());
     let rounds = rounds.sum::<usize>() * options.repeats as usize;
     let estimate = (round_duration.warm_up + round_duration.measured) * u32::try_from(rounds)?;
     report_progress(&format!(
@@ -151,7 +160,17 @@ async fn run(options: &Options) -> Result<(), BenchError> {
             round_trip = Some(testbed.round_trip().await?);
         }
         for &load in loads {
-            results.extend(measure(options, &testbed, load, round_duration, retry_deadline).await?);
+            results.extend(
+                measure(
+                    options,
+                    &programs,
+                    &testbed,
+                    load,
+                    round_duration,
+                    retry_deadline,
+                )
+                .await?,
+            );
         }
         testbed.stop().await;
     }
@@ -199,6 +218,7 @@ fn clear_progress() {
 /// Measures all targets in alternating rounds.
 async fn measure(
     options: &Options,
+    programs: &Programs,
     testbed: &Testbed,
     load: Load,
     round_duration: RoundDuration,
@@ -209,7 +229,7 @@ async fn measure(
         target,
         rounds: Vec::new(),
     };
-    let mut results: Vec<Series> = options.targets_of(load).map(new).collect();
+    let mut results: Vec<Series> = options.targets_of(load, programs).map(new).collect();
     for repeat in 1..=options.repeats {
         for series in &mut results {
             report_progress(&format!(

@@ -3,7 +3,7 @@
 use super::load::{Load, Target};
 use super::round::{Round, RoundDuration, measure as run};
 use super::testbed::Testbed;
-use super::{BenchError, http, locking_code, raw_redis, rslock_client};
+use super::{BenchError, http, locking_code, raw_redis, rslock_client, webdis};
 
 /// Measures one target under one load, with new connections.
 pub async fn measure(
@@ -33,6 +33,14 @@ pub async fn measure(
         Target::Http => {
             run(
                 http::clients(testbed, load).await?,
+                round_duration,
+                cpu_time,
+            )
+            .await
+        }
+        Target::Webdis => {
+            run(
+                webdis::clients(testbed, load).await?,
                 round_duration,
                 cpu_time,
             )

@@ -34,6 +34,12 @@ pub async fn clients(testbed: &Testbed, load: Load) -> Result<Vec<RawClient>, Be
     try_join_all((0..load.clients).map(client)).await
 }
 
+/// Loads the release script and returns its digest.
+pub async fn load_release_script(port: u16) -> Result<String, BenchError> {
+    let mut connection = connect(port).await?;
+    Ok(RELEASE.prepare_invoke().load_async(&mut connection).await?)
+}
+
 async fn connect(port: u16) -> Result<MultiplexedConnection, BenchError> {
     let info = ("127.0.0.1", port).into_connection_info()?;
     let tcp = info.tcp_settings().clone().set_nodelay(true);

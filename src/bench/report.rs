@@ -28,7 +28,7 @@ pub fn to_json(
                 "other_cpus": round.other_cpus,
                 "cpu_ms": {
                     "bench": millis(round.cpu_time.bench),
-                    "console": millis(round.cpu_time.console),
+                    "gateway": millis(round.cpu_time.gateway),
                     "servers": millis(round.cpu_time.servers),
                 },
             })

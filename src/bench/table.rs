@@ -12,7 +12,7 @@ use super::round::{Round, median};
 pub fn render(results: &[Series], round_trip: Option<Duration>) -> String {
     let mut table = String::from(
         "\nMedians; × relative to raw round trips, measured in alternating rounds. On the right: CPU time per pair\n\
-         in µs of this program, the console and the servers.\n",
+         in µs of this program, the console (or webdis) and the servers.\n",
     );
     for block in results.chunk_by(|first, second| first.load == second.load) {
         let load = block[0].load;
@@ -27,7 +27,7 @@ pub fn render(results: &[Series], round_trip: Option<Duration>) -> String {
             "× pairs/s",
             "× p50",
             "bench",
-            "console",
+            "gateway",
             "redis",
         ));
         for series in block {
@@ -51,7 +51,7 @@ pub fn render(results: &[Series], round_trip: Option<Duration>) -> String {
                 relative(pairs),
                 relative(p50),
                 cpu_time(|cpu_time| cpu_time.bench),
-                cpu_time(|cpu_time| cpu_time.console),
+                cpu_time(|cpu_time| cpu_time.gateway),
                 cpu_time(|cpu_time| cpu_time.servers),
             ));
         }

@@ -21,9 +21,10 @@ use super::BenchError;
 use super::cpu::{self, CpuTime, of_children};
 use super::delay_proxy::DelayProxy;
 use super::load::Load;
+use super::webdis;
 
 /// How long a server or console may take to start.
-const START_TIMEOUT: Duration = Duration::from_secs(20);
+pub(super) const START_TIMEOUT: Duration = Duration::from_secs(20);
 /// The one-way network delay of a delayed node.
 const DELAY: Duration = Duration::from_millis(2);
 
@@ -33,6 +34,8 @@ pub struct Programs {
     pub server: &'static str,
     pub server_version: String,
     pub console: PathBuf,
+    /// `webdis`, if it is installed.
+    pub webdis: Option<PathBuf>,
 }
 
 impl Programs {
@@ -66,8 +69,16 @@ impl Programs {
                 .unwrap_or("(unknown version)")
                 .to_owned(),
             console,
+            webdis: find_on_path("webdis"),
         })
     }
+}
+
+fn find_on_path(name: &str) -> Option<PathBuf> {
+    let directories = std::env::var_os("PATH")?;
+    std::env::split_paths(&directories)
+        .map(|directory| directory.join(name))
+        .find(|path| path.is_file())
 }
 
 async fn version_of(name: &str) -> std::io::Result<String> {
@@ -83,7 +94,11 @@ pub(super) struct Process {
 }
 
 impl Process {
-    fn start(directory: &Path, program: &Path, arguments: &[String]) -> Result<Self, BenchError> {
+    pub(super) fn start(
+        directory: &Path,
+        program: &Path,
+        arguments: &[String],
+    ) -> Result<Self, BenchError> {
         let mut watchdog = Command::new("/bin/sh")
             .args(["-c", include_str!("../server/demo/watchdog.sh"), "sh"])
             .args([directory, program])
@@ -128,6 +143,8 @@ pub struct Testbed {
     ports: Vec<u16>,
     servers: Vec<Process>,
     console: (Process, SocketAddr),
+    /// In front of the first node.
+    webdis: Option<(Process, u16)>,
     group: Arc<Group>,
     _stop_group: DropGuard,
     _delay_proxy: Option<DelayProxy>,
@@ -158,6 +175,12 @@ impl Testbed {
             .map(|port| format!("redis://127.0.0.1:{port}"))
             .collect();
         let console = start_console(&programs.console, root.join("console"), &urls).await?;
+        let webdis = match &programs.webdis {
+            Some(program) if load.nodes == 1 => {
+                Some(webdis::start(program, &root.join("webdis"), ports[0]).await?)
+            }
+            Some(_) | None => None,
+        };
         let parsed = urls.iter().map(|url| RedisUrl::parse(url));
         let config = GroupConfig::new("default", parsed.collect::<Result<Vec<_>, _>>()?);
         let stop = CancellationToken::new();
@@ -167,6 +190,7 @@ impl Testbed {
             ports,
             servers,
             console,
+            webdis,
             group,
             _stop_group: stop.drop_guard(),
             _delay_proxy: delay_proxy,
@@ -184,6 +208,12 @@ impl Testbed {
         self.console.1
     }
 
+    /// The address of webdis, if it is installed.
+    pub fn webdis(&self) -> Option<SocketAddr> {
+        let (_, port) = self.webdis.as_ref()?;
+        Some(SocketAddr::from(([127, 0, 0, 1], *port)))
+    }
+
     /// The nodes as a group, for the locking code.
     pub fn group(&self) -> &Arc<Group> {
         &self.group
@@ -199,15 +229,23 @@ impl Testbed {
     pub fn cpu_time(&self) -> CpuTime {
         CpuTime {
             bench: cpu::of_this_process(),
-            console: self.console.0.cpu_time(),
+            gateway: self.console.0.cpu_time() + self.webdis_cpu_time(),
             servers: self.servers.iter().map(Process::cpu_time).sum(),
             machine: cpu::of_machine(),
         }
     }
 
+    fn webdis_cpu_time(&self) -> Duration {
+        let process = self.webdis.as_ref().map(|(process, _)| process);
+        process.map_or(Duration::ZERO, Process::cpu_time)
+    }
+
     /// Stops all processes and waits for their end.
     pub async fn stop(self) {
         self.console.0.stop().await;
+        if let Some((webdis, _)) = self.webdis {
+            webdis.stop().await;
+        }
         for server in self.servers {
             server.stop().await;
         }
