@@ -32,6 +32,9 @@ const REQUIRED_TO_OBSERVE: [&str; 13] = [
     "subscribe",
 ];
 
+/// Needed as well to find locks under names that do not look like lock names.
+const REQUIRED_TO_READ_VALUES: &str = "object|encoding";
+
 /// Commands that only operations use; [`check_operation_permissions`] reports them.
 const USED_BY_OPERATIONS: [&str; 2] = ["evalsha", "script|load"];
 
@@ -105,8 +108,7 @@ fn probe_for_rule(name: Option<&str>, rule: &'static str) -> Option<PermissionPr
 }
 
 fn check_observe_permissions(facts: &GroupFacts<'_>) -> Option<Finding> {
-    let is_needed =
-        |one: &&MissingPermission| REQUIRED_TO_OBSERVE.contains(&one.permission.as_str());
+    let is_needed = |one: &&MissingPermission| is_required(facts.config, &one.permission);
     let (affected, commands) = nodes_missing(facts, is_needed);
     let kind = FindingKind::MissingWatchPermission;
     Some(finding_about_nodes(kind, Severity::Warning, affected)?.with_commands(commands))
@@ -115,11 +117,17 @@ fn check_observe_permissions(facts: &GroupFacts<'_>) -> Option<Finding> {
 fn check_optional_permissions(facts: &GroupFacts<'_>) -> Option<Finding> {
     let is_extra = |one: &&MissingPermission| {
         let permission = one.permission.as_str();
-        !REQUIRED_TO_OBSERVE.contains(&permission) && !USED_BY_OPERATIONS.contains(&permission)
+        !is_required(facts.config, permission) && !USED_BY_OPERATIONS.contains(&permission)
     };
     let (affected, commands) = nodes_missing(facts, is_extra);
     let kind = FindingKind::MissingOptionalPermission;
     Some(finding_about_nodes(kind, Severity::Note, affected)?.with_commands(commands))
+}
+
+/// Whether locks of this group stay hidden without this permission.
+fn is_required(config: &GroupConfig, permission: &str) -> bool {
+    REQUIRED_TO_OBSERVE.contains(&permission)
+        || (permission == REQUIRED_TO_READ_VALUES && config.considers_every_key())
 }
 
 /// The nodes on which a permission of interest is missing, and the commands that grant the

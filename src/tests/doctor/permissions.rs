@@ -39,12 +39,14 @@ async fn every_missing_permission_is_found_until_its_command_is_run() {
     let findings = console.wait_until_found("orders", &codes).await;
     assert_eq!(
         commands(&findings["missing-watch-permission"]),
-        ["ACL SETUSER keeper +client|tracking"]
+        [
+            "ACL SETUSER keeper +client|tracking",
+            "ACL SETUSER keeper +object|encoding"
+        ]
     );
     assert_eq!(
         commands(&findings["missing-optional-permission"]),
         [
-            "ACL SETUSER keeper +object|encoding",
             "ACL SETUSER keeper +object|idletime",
             "ACL SETUSER keeper +object|refcount"
         ]

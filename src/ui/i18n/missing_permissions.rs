@@ -14,7 +14,7 @@ pub(super) fn chinese(permission: &str) -> Option<&'static str> {
         "llen" => "Redisson 队列中的等待者",
         "zcount" => "Redisson 队列中已过期的条目",
         "memory|usage" => "成员较多的哈希、集合和队列",
-        "object|encoding" => "以更少的命令读取小哈希",
+        "object|encoding" => "名称不像锁名的锁",
         "object|idletime" | "object|refcount" => "通过空闲时间检测竞争",
         "scan" => "控制台运行期间没有写入的锁",
         "pubsub|numsub" => "Redisson 锁的等待者",

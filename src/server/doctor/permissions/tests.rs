@@ -3,6 +3,7 @@
 use super::super::diagnose;
 use super::super::testing::{config, healthy_group};
 use super::*;
+use crate::server::config::Discovery;
 
 #[test]
 fn each_missing_permission_is_reported_with_the_command_that_grants_it() {
@@ -39,6 +40,25 @@ fn each_missing_permission_is_reported_with_the_command_that_grants_it() {
             ),
         ]
     );
+}
+
+#[test]
+fn the_encoding_of_keys_is_required_only_if_locks_are_found_by_their_values() {
+    let severity = |discovery| {
+        let mut config = config(3);
+        config.discovery = discovery;
+        let mut facts = healthy_group(&config);
+        if let Ok(report) = &mut facts.nodes[0].report {
+            report.missing = Some(vec![MissingPermission {
+                permission: "object|encoding".to_owned(),
+                impact: "something".to_owned(),
+                acl: "ACL SETUSER keeper +object|encoding".to_owned(),
+            }]);
+        }
+        diagnose(&facts).findings[0].severity
+    };
+    assert_eq!(severity(Discovery::Values), Severity::Warning);
+    assert_eq!(severity(Discovery::Names), Severity::Note);
 }
 
 #[test]

@@ -70,7 +70,7 @@ const PROBES: [(&[&str], &str, &str); 26] = [
     (
         &["OBJECT", "ENCODING", PROBE_KEY],
         "object|encoding",
-        "reads of small hashes with one command less",
+        "locks whose names do not look like lock names",
     ),
     (
         &["OBJECT", "IDLETIME", PROBE_KEY],
