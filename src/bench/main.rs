@@ -45,12 +45,12 @@ const LEASE: Duration = Duration::from_secs(30);
 #[derive(Parser)]
 #[command(name = "make bench")]
 struct Options {
-    /// Run shorter rounds: half a second instead of two.
+    /// Run one round of 0.4 s per measurement and small data sets, within 90 s: the figures are coarse.
     #[arg(long)]
     quick: bool,
-    /// Number of rounds per measurement; the table shows medians.
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
-    repeats: u32,
+    /// Number of rounds per measurement; the table shows medians [default: 3; with --quick 1].
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    repeats: Option<u32>,
     /// Total time for repeating rounds that were disturbed by other processes.
     #[arg(long, default_value_t = 0, value_name = "SECONDS")]
     retry_seconds: u64,
@@ -74,8 +74,8 @@ struct Options {
     /// Duration of the benchmark with a busy cache [default: 60; with --quick 5].
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(5..))]
     busy_seconds: Option<u32>,
-    /// Duration of the benchmark with thousands of subscribers [default: 60; with --quick 10].
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(5..))]
+    /// Duration of the benchmark with thousands of subscribers [default: 60; with --quick 3].
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(3..))]
     subscriber_seconds: Option<u32>,
     /// Skip the benchmarks of acquire and release.
     #[arg(long)]
@@ -89,6 +89,10 @@ struct Options {
 }
 
 impl Options {
+    fn repeats(&self) -> u32 {
+        self.repeats.unwrap_or(if self.quick { 1 } else { 3 })
+    }
+
     /// The selected targets of a load.
     fn targets_of(&self, load: Load, programs: &Programs) -> impl Iterator<Item = Target> {
         let has_webdis = programs.webdis.is_some();
@@ -129,7 +133,7 @@ async fn run(options: &Options) -> Result<(), BenchError> {
     print!("{machine}");
 
     let round_duration = RoundDuration::of(if options.quick {
-        Duration::from_millis(500)
+        Duration::from_millis(400)
     } else {
         Duration::from_secs(2)
     });
@@ -145,7 +149,7 @@ async fn run(options: &Options) -> Result<(), BenchError> {
     let rounds = loads
         .iter()
         .map(|load| options.targets_of(*load, &programs).count());
-    let rounds = rounds.sum::<usize>() * options.repeats as usize;
+    let rounds = rounds.sum::<usize>() * options.repeats() as usize;
     let estimate = (round_duration.warm_up + round_duration.measured) * u32::try_from(rounds)?;
     report_progress(&format!(
         "{rounds} rounds, about {} s",
@@ -188,6 +192,9 @@ async fn run(options: &Options) -> Result<(), BenchError> {
         options.subscriber_seconds,
     );
     budgets.extend(observer_budgets.await?);
+    if options.quick {
+        println!("\nThese figures are coarse: short rounds and small data sets (--quick).");
+    }
     print!("{}", budgets::render(&budgets));
     if !results.is_empty() {
         println!("\n{}", machine.describe_interference(&results));
@@ -230,11 +237,12 @@ async fn measure(
         rounds: Vec::new(),
     };
     let mut results: Vec<Series> = options.targets_of(load, programs).map(new).collect();
-    for repeat in 1..=options.repeats {
+    for repeat in 1..=options.repeats() {
         for series in &mut results {
             report_progress(&format!(
                 "{load}, {}: {repeat} of {}",
-                series.target, options.repeats
+                series.target,
+                options.repeats()
             ));
             let mut round = measure::measure(series.target, testbed, load, round_duration).await?;
             while round.other_cpus >= MAX_OTHER_CPUS && Instant::now() < retry_deadline {

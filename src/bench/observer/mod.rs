@@ -11,6 +11,8 @@ mod reads;
 mod server;
 mod subscribers;
 
+use std::time::Instant;
+
 use clap::ValueEnum;
 
 use super::BenchError;
@@ -67,7 +69,7 @@ pub async fn measure(
             many_locks: 20_000,
             seconds: 2,
             busy_seconds: busy_seconds.unwrap_or(5),
-            subscriber_seconds: subscriber_seconds.unwrap_or(10),
+            subscriber_seconds: subscriber_seconds.unwrap_or(3),
         }
     } else {
         Scale {
@@ -85,6 +87,7 @@ pub async fn measure(
             continue;
         }
         super::report_progress(&format!("observer: {section:?}"));
+        let started = Instant::now();
         budgets.extend(match section {
             Section::Discovery => discovery::measure(programs, scale).await?,
             Section::Overhead => overhead::measure(programs, scale).await?,
@@ -94,6 +97,7 @@ pub async fn measure(
             Section::Reads => reads::measure(programs, scale).await?,
             Section::Subscribers => subscribers::measure(programs, scale).await?,
         });
+        println!("  ({:.0} s)", started.elapsed().as_secs_f64());
     }
     super::report_progress("");
     Ok(budgets)
