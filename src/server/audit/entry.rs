@@ -4,8 +4,9 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+use sqlx::any::{AnyArguments, AnyRow};
+use sqlx::query::Query;
+use sqlx::{Any, AnyConnection, AssertSqlSafe, Row as _};
 
 use super::chain::{self, ChainHead};
 use crate::domain::{AuditEntry, OperationResult};
@@ -13,9 +14,13 @@ use crate::domain::{AuditEntry, OperationResult};
 /// The maximum number of rows per statement. Each number of rows is a separate prepared statement
 /// that connections cache. For each parameter sqlx asks SQLite for its name, which takes time in
 /// proportion to the number of parameters.
-const MAX_ROWS_PER_STATEMENT: usize = 16;
+pub const MAX_ROWS_PER_STATEMENT: usize = 16;
 /// The same for statements with one parameter per row.
 const MAX_IDS_PER_STATEMENT: usize = 50;
+/// The columns of a row, in the order in which they are bound.
+const COLUMNS: &str =
+    "seq, id, state, action, group_name, lock_key, actor, address, started_at, result, line";
+const COLUMN_COUNT: usize = 11;
 /// The PostgreSQL advisory lock that serializes writers of the chain. On SQLite the write
 /// transaction does.
 const CHAIN_ADVISORY_LOCK: i64 = 0x6c6f_636b_6368;
@@ -173,69 +178,97 @@ pub async fn append(
     // The end of an orphan may have been written by another instance in the meantime. The chain
     // lock makes this check reliable.
     let open = find_open(db, &orphans.collect::<Vec<_>>()).await?;
-    let mut rows = Vec::with_capacity(entries.len());
-    for entry in entries {
-        if entry.kind == EntryKind::Orphan && !open.contains(&entry.id) {
-            continue;
-        }
+    let is_written =
+        |entry: &&NewEntry| entry.kind != EntryKind::Orphan || open.contains(&entry.id);
+    let rows = chain_rows(&mut head, entries.iter().filter(is_written));
+    insert(db, &rows).await?;
+    Ok(head)
+}
+
+/// Appends at most [`MAX_ROWS_PER_STATEMENT`] entries in a single statement and returns the new
+/// head. Appends nothing and returns `None` if `head` is not the last entry, because another
+/// process has written since.
+///
+/// Only for SQLite, where a statement is atomic and excludes other writers. Not for orphans.
+pub async fn append_after(
+    db: &mut AnyConnection,
+    head: &ChainHead,
+    entries: &[NewEntry],
+) -> Result<Option<ChainHead>, sqlx::Error> {
+    let (mut new_head, before) = (head.clone(), i64::try_from(head.seq).unwrap_or(i64::MAX));
+    let rows = chain_rows(&mut new_head, entries.iter());
+    let statement = format!(
+        "INSERT INTO audit_entry ({COLUMNS}) SELECT * FROM (VALUES {}) \
+         WHERE (SELECT MAX(seq) FROM audit_entry) = ${}",
+        row_placeholders(rows.len()),
+        rows.len() * COLUMN_COUNT + 1
+    );
+    let query = rows
+        .iter()
+        .fold(sqlx::query(AssertSqlSafe(statement)), bind_row);
+    let inserted = query.bind(before).execute(db).await?;
+    Ok((inserted.rows_affected() > 0).then_some(new_head))
+}
+
+/// Continues the chain with these entries.
+fn chain_rows<'a>(
+    head: &mut ChainHead,
+    entries: impl Iterator<Item = &'a NewEntry>,
+) -> Vec<NewRow> {
+    let to_row = |entry: &NewEntry| {
         let mut line = Vec::with_capacity(entry.body.json.len() + 256);
-        head = chain::append_line(&head, &entry.body.json, &mut line);
+        *head = chain::append_line(head, &entry.body.json, &mut line);
         // The line feed only separates lines in files.
         line.pop();
-        rows.push(NewRow {
+        NewRow {
             seq: i64::try_from(head.seq).unwrap_or(i64::MAX),
             state: if entry.kind == EntryKind::Begin { 1 } else { 2 },
             id: entry.id.clone(),
             line: String::from_utf8_lossy(&line).into_owned(),
             columns: entry.body.columns.clone(),
-        });
-    }
-    insert(db, &rows).await?;
-    Ok(head)
+        }
+    };
+    entries.map(to_row).collect()
 }
 
-/// Inserts rows and marks the starts whose end is among them.
+/// Inserts rows. A trigger changes the state of the starts whose end is among them to 0, which
+/// excludes them from searches: the end repeats the whole request.
 pub async fn insert(db: &mut AnyConnection, rows: &[NewRow]) -> Result<(), sqlx::Error> {
     for rows in rows.chunks(MAX_ROWS_PER_STATEMENT) {
-        let mut statement =
-            "INSERT INTO audit_entry (seq, id, state, action, group_name, lock_key, \
-                             actor, address, started_at, result, line) VALUES "
-                .to_owned();
-        let tuples: Vec<String> = (0..rows.len())
-            .map(|row| placeholders(row * 11, 11))
-            .collect();
-        statement.push_str(&tuples.join(", "));
-        let mut query = sqlx::query(AssertSqlSafe(statement));
-        for row in rows {
-            let columns = &row.columns;
-            query = query.bind(row.seq).bind(&*row.id).bind(row.state);
-            query = query
-                .bind(&*columns.action)
-                .bind(columns.group_name.as_deref());
-            query = query
-                .bind(columns.lock_key.as_deref())
-                .bind(&*columns.actor);
-            query = query
-                .bind(columns.address.as_deref())
-                .bind(columns.started_at);
-            query = query.bind(columns.result.as_deref()).bind(&*row.line);
-        }
-        query.execute(&mut *db).await?;
-    }
-    // State 0 excludes a start from searches, because its end repeats the whole request.
-    let ends = rows.iter().filter(|row| row.state == 2);
-    let ends: Vec<&str> = ends.map(|row| &*row.id).collect();
-    for ids in ends.chunks(MAX_IDS_PER_STATEMENT) {
-        let list = placeholders(0, ids.len());
-        let statement =
-            format!("UPDATE audit_entry SET state = 0 WHERE state = 1 AND id IN {list}");
-        let mut query = sqlx::query(AssertSqlSafe(statement));
-        for id in ids {
-            query = query.bind(*id);
-        }
+        let values = row_placeholders(rows.len());
+        let statement = format!("INSERT INTO audit_entry ({COLUMNS}) VALUES {values}");
+        let query = rows
+            .iter()
+            .fold(sqlx::query(AssertSqlSafe(statement)), bind_row);
         query.execute(&mut *db).await?;
     }
     Ok(())
+}
+
+fn bind_row<'q>(
+    query: Query<'q, Any, AnyArguments>,
+    row: &'q NewRow,
+) -> Query<'q, Any, AnyArguments> {
+    let columns = &row.columns;
+    query
+        .bind(row.seq)
+        .bind(&*row.id)
+        .bind(row.state)
+        .bind(&*columns.action)
+        .bind(columns.group_name.as_deref())
+        .bind(columns.lock_key.as_deref())
+        .bind(&*columns.actor)
+        .bind(columns.address.as_deref())
+        .bind(columns.started_at)
+        .bind(columns.result.as_deref())
+        .bind(&*row.line)
+}
+
+fn row_placeholders(rows: usize) -> String {
+    let tuples: Vec<String> = (0..rows)
+        .map(|row| placeholders(row * COLUMN_COUNT, COLUMN_COUNT))
+        .collect();
+    tuples.join(", ")
 }
 
 /// The operations among these that have no end.

@@ -24,6 +24,11 @@ macro_rules! migrations {
                 "lock_prefix",
                 include_str!(concat!("migrations/", $folder, "/0003_lock_prefix.sql")),
             ),
+            (
+                4,
+                "audit_end",
+                include_str!(concat!("migrations/", $folder, "/0004_audit_end.sql")),
+            ),
         ]
     };
 }

@@ -33,7 +33,7 @@ pub use expired::delete_expired;
 
 use super::config::{StorageConfig, StorageUrl};
 use connections::Connections;
-use writer::{WriteJob, WriteRequest};
+use writer::{JobKind, WriteJob, WriteRequest};
 
 /// How long a read waits for the database to be opened and for a connection.
 const READ_TIMEOUT: Duration = Duration::from_secs(3);
@@ -97,7 +97,22 @@ impl Storage {
             + Send
             + 'static,
     {
-        self.submit(run, false).await
+        self.submit(run, JobKind::Transaction).await
+    }
+
+    /// The same for a closure that runs a single statement. If no other write waits, it runs
+    /// without a transaction of its own, which takes two statements less.
+    ///
+    /// # Errors
+    /// As [`Storage::write`].
+    pub async fn write_statement<T, F>(&self, run: F) -> Result<T, StorageError>
+    where
+        T: Send + 'static,
+        F: for<'db> FnMut(&'db mut AnyConnection) -> BoxFuture<'db, Result<T, sqlx::Error>>
+            + Send
+            + 'static,
+    {
+        self.submit(run, JobKind::SingleStatement).await
     }
 
     /// The same, but this write and all earlier ones survive a crash of the machine when this
@@ -112,10 +127,10 @@ impl Storage {
             + Send
             + 'static,
     {
-        self.submit(run, true).await
+        self.submit(run, JobKind::SyncedTransaction).await
     }
 
-    async fn submit<T, F>(&self, run: F, is_synced: bool) -> Result<T, StorageError>
+    async fn submit<T, F>(&self, run: F, kind: JobKind) -> Result<T, StorageError>
     where
         T: Send + 'static,
         F: for<'db> FnMut(&'db mut AnyConnection) -> BoxFuture<'db, Result<T, sqlx::Error>>
@@ -125,7 +140,7 @@ impl Storage {
         let (reply, result) = oneshot::channel();
         let job = WriteJob {
             statements: Box::new(WriteRequest::new(run, reply)),
-            is_synced,
+            kind,
         };
         self.writes.try_send(job).map_err(|_| {
             StorageError::Busy(format!("{MAX_QUEUED_WRITES} writes are already waiting"))

@@ -20,8 +20,18 @@ const COMMIT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A queued write.
 pub struct WriteJob {
     pub statements: Box<dyn Statements>,
-    /// Whether the commit must be synced to disk before the write returns.
-    pub is_synced: bool,
+    pub kind: JobKind,
+}
+
+/// What a write requires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobKind {
+    /// A single statement, which is atomic by itself.
+    SingleStatement,
+    /// Several statements, in a transaction.
+    Transaction,
+    /// The same, synced to disk before the write returns.
+    SyncedTransaction,
 }
 
 /// Statements and the channel to their caller.
@@ -146,13 +156,22 @@ impl StorageWriter {
     }
 }
 
-/// Runs all jobs in one transaction. A dropped transaction is rolled back.
+/// Runs all jobs in one transaction, or a single statement without one. A dropped transaction is
+/// rolled back.
 async fn transaction(
     db: &mut AnyConnection,
     jobs: &mut [WriteJob],
     is_sqlite: bool,
 ) -> Result<(), sqlx::Error> {
-    let is_synced = is_sqlite && jobs.iter().any(|job| job.is_synced);
+    if let [job] = jobs
+        && job.kind == JobKind::SingleStatement
+    {
+        return job.statements.run(db).await;
+    }
+    let is_synced = is_sqlite
+        && jobs
+            .iter()
+            .any(|job| job.kind == JobKind::SyncedTransaction);
     if is_synced {
         sqlx::query("PRAGMA synchronous = FULL")
             .execute(&mut *db)

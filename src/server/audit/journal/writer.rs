@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::{Journal, QueuedEntry};
 use crate::server::audit::chain::ChainHead;
-use crate::server::audit::entry::{self, EntryKind, NewEntry};
+use crate::server::audit::entry::{self, EntryKind, MAX_ROWS_PER_STATEMENT, NewEntry};
 use crate::server::audit::instances;
 use crate::server::storage::{StorageError, statements};
 
@@ -20,6 +20,9 @@ const MAX_BATCH: usize = 500;
 const MAX_END_DELAY: Duration = Duration::from_millis(5);
 /// The delay before a retry.
 const RETRY_DELAY: Duration = Duration::from_millis(250);
+
+/// The head after a transaction, once its statements have run.
+type NewHead = Arc<Mutex<Option<ChainHead>>>;
 
 /// The writer task.
 pub(super) struct JournalWriter {
@@ -115,29 +118,18 @@ impl JournalWriter {
         let entries: Arc<[NewEntry]> = batch.iter().map(|queued| queued.entry.clone()).collect();
         // Syncing with each heartbeat bounds the loss after a crash of the machine to its interval.
         let requires_sync = writes_heartbeat || batch.iter().any(|queued| queued.requires_sync);
-        let (instance, new_head) = (journal.instance.clone(), Arc::new(Mutex::new(None)));
-        let new_head_cell = Arc::clone(&new_head);
-        let run = statements(move |db: &mut sqlx::AnyConnection| {
-            let (entries, instance, new_head_cell) = (
-                Arc::clone(&entries),
-                instance.clone(),
-                Arc::clone(&new_head_cell),
-            );
-            Box::pin(async move {
-                if writes_heartbeat {
-                    instances::write_heartbeat(db, &instance).await?;
-                }
-                let head = match entries.is_empty() {
-                    true => entry::read_head(db).await?,
-                    false => entry::append(db, &entries).await?,
-                };
-                *new_head_cell.lock() = Some(head.clone());
-                Ok::<ChainHead, sqlx::Error>(head)
-            })
-        });
-        let written = match requires_sync {
-            true => journal.storage.write_synced(run).await,
-            false => journal.storage.write(run).await,
+        let new_head = Arc::new(Mutex::new(None));
+        let appended = match requires_sync {
+            false => self.append_in_one_statement(&entries, &new_head).await,
+            true => Ok(None),
+        };
+        let written = match appended {
+            Ok(None) => {
+                let written = self.append(entries, writes_heartbeat, requires_sync, &new_head);
+                written.await
+            }
+            Ok(Some(head)) => Ok(head),
+            Err(error) => Err(error),
         };
         match written {
             Ok(head) => {
@@ -166,6 +158,72 @@ impl JournalWriter {
                 }
                 Err(error)
             }
+        }
+    }
+
+    /// Appends the entries to the last head that this process knows. `None` if that is not possible.
+    ///
+    /// A transaction of several statements costs a client that waits for its entry three times as
+    /// much, because each statement is a message to the thread of the SQLite connection.
+    async fn append_in_one_statement(
+        &self,
+        entries: &Arc<[NewEntry]>,
+        new_head: &NewHead,
+    ) -> Result<Option<ChainHead>, StorageError> {
+        let storage = &self.journal.storage;
+        let has_orphan = || {
+            let mut kinds = entries.iter().map(|entry| entry.kind);
+            kinds.any(|kind| kind == EntryKind::Orphan)
+        };
+        let is_possible = !storage.is_shared()
+            && (1..=MAX_ROWS_PER_STATEMENT).contains(&entries.len())
+            && !has_orphan();
+        let Some(head) = self.journal.head().filter(|_| is_possible) else {
+            return Ok(None);
+        };
+        let (entries, new_head) = (Arc::clone(entries), Arc::clone(new_head));
+        let run = statements(move |db: &mut sqlx::AnyConnection| {
+            let (entries, head) = (Arc::clone(&entries), head.clone());
+            let new_head = Arc::clone(&new_head);
+            Box::pin(async move {
+                let appended = entry::append_after(db, &head, &entries).await?;
+                new_head.lock().clone_from(&appended);
+                Ok::<_, sqlx::Error>(appended)
+            })
+        });
+        storage.write_statement(run).await
+    }
+
+    /// Appends the entries in a transaction, after the head that the database has.
+    async fn append(
+        &self,
+        entries: Arc<[NewEntry]>,
+        writes_heartbeat: bool,
+        requires_sync: bool,
+        new_head: &NewHead,
+    ) -> Result<ChainHead, StorageError> {
+        let (instance, new_head) = (self.journal.instance.clone(), Arc::clone(new_head));
+        let run = statements(move |db: &mut sqlx::AnyConnection| {
+            let (entries, instance, new_head) = (
+                Arc::clone(&entries),
+                instance.clone(),
+                Arc::clone(&new_head),
+            );
+            Box::pin(async move {
+                if writes_heartbeat {
+                    instances::write_heartbeat(db, &instance).await?;
+                }
+                let head = match entries.is_empty() {
+                    true => entry::read_head(db).await?,
+                    false => entry::append(db, &entries).await?,
+                };
+                *new_head.lock() = Some(head.clone());
+                Ok::<ChainHead, sqlx::Error>(head)
+            })
+        });
+        match requires_sync {
+            true => self.journal.storage.write_synced(run).await,
+            false => self.journal.storage.write(run).await,
         }
     }
 
