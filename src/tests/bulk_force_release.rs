@@ -1,5 +1,7 @@
 //! Bulk force release: each item behaves like a single force release and has its own outcome.
 
+use std::time::Duration;
+
 use lockkeeper::domain::Environment;
 use lockkeeper::domain::role::Role;
 use lockkeeper::server::clock::Clock;
@@ -201,7 +203,12 @@ async fn an_invalid_request_is_rejected_as_a_whole() {
 #[tokio::test]
 async fn five_hundred_locks_are_released_while_a_node_is_down() {
     let mut nodes = RedisNodes::start(3).await;
-    let console = TestConsole::start(vec![nodes.config()]).await;
+    let config = GroupConfig {
+        // Sixteen releases at a time, each synced to disk: a busy machine takes its time.
+        command_timeout: Duration::from_secs(3),
+        ..nodes.config()
+    };
+    let console = TestConsole::start(vec![config]).await;
     for n in 0..3 {
         let mut locks = redis::pipe();
         for lock in 0..500 {
