@@ -13,11 +13,11 @@ use tokio_util::task::TaskTracker;
 use super::clock::Clock;
 use super::config::{GroupConfig, ReloadableConfig};
 use super::index::Index;
-use super::nodes::leases::LeaseTracker;
-use super::nodes::restart_history::RestartHistory;
-use super::nodes::{Group, GroupOptions, LockPrefixes};
 use super::restarts::RestartFile;
 use super::state::AppState;
+use super::stores::redis::nodes::leases::LeaseTracker;
+use super::stores::redis::nodes::restart_history::RestartHistory;
+use super::stores::redis::nodes::{Group, GroupOptions, LockPrefixes};
 
 /// How often a removed group is checked for remaining users.
 const DRAIN_POLL_INTERVAL: Duration = Duration::from_millis(500);

@@ -20,9 +20,9 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::clock::Clock;
-use super::nodes::Group;
-use super::nodes::restart_history::{NodeRecord, RestartHistory};
 use super::operations::Operations;
+use super::stores::redis::nodes::Group;
+use super::stores::redis::nodes::restart_history::{NodeRecord, RestartHistory};
 use crate::domain::Timestamp;
 
 /// How often the file and the groups are checked for changes.

@@ -25,7 +25,7 @@ const BOUNDARIES: &[Boundary] = &[
         exceptions: &[],
     },
     Boundary {
-        layer: "server/nodes",
+        layer: "server/stores/redis/nodes",
         forbidden: &[
             "server::index",
             "server::operations",
@@ -37,18 +37,18 @@ const BOUNDARIES: &[Boundary] = &[
         exceptions: &[],
     },
     Boundary {
-        layer: "server/formats",
+        layer: "server/stores/redis/formats",
         forbidden: &[
             "server::index",
             "server::operations",
             "server::api",
-            "server::locking",
+            "redis::locking",
             "crate::ui",
         ],
         exceptions: &[],
     },
     Boundary {
-        layer: "server/locking",
+        layer: "server/stores/redis/locking",
         forbidden: &[
             "server::index",
             "server::operations",
@@ -74,7 +74,7 @@ const BOUNDARIES: &[Boundary] = &[
         forbidden: &[
             "server::operations",
             "server::api",
-            "server::locking",
+            "redis::locking",
             "crate::ui",
         ],
         exceptions: &[],
@@ -85,7 +85,7 @@ const BOUNDARIES: &[Boundary] = &[
             "axum::",
             "server::operations",
             "server::api",
-            "server::nodes",
+            "redis::nodes",
             "crate::ui",
         ],
         exceptions: &[],
@@ -96,7 +96,7 @@ const BOUNDARIES: &[Boundary] = &[
             "axum::",
             "server::operations",
             "server::api",
-            "server::nodes",
+            "redis::nodes",
             "crate::ui",
         ],
         exceptions: &[],
@@ -110,9 +110,9 @@ const BOUNDARIES: &[Boundary] = &[
         layer: "server/api",
         forbidden: &[
             "server::index",
-            "server::nodes",
-            "server::locking",
-            "server::formats",
+            "redis::nodes",
+            "redis::locking",
+            "redis::formats",
             "crate::ui",
         ],
         exceptions: &[],
@@ -120,8 +120,8 @@ const BOUNDARIES: &[Boundary] = &[
     Boundary {
         layer: "server/cli",
         forbidden: &[
-            "server::locking",
-            "server::formats",
+            "redis::locking",
+            "redis::formats",
             "server::api",
             "StatusCode",
         ],

@@ -10,13 +10,13 @@ use lockkeeper::server::audit::AuditLog;
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::GroupConfig;
 use lockkeeper::server::index::Index;
-use lockkeeper::server::locking::renewal::{
+use lockkeeper::server::operations::{AcquireRequest, Operations};
+use lockkeeper::server::stores::redis::locking::renewal::{
     Loss, RenewalEnd, RenewalHandle, RenewalParams, RenewalState, start_renewal,
 };
-use lockkeeper::server::locking::renewal_schedule::{ReachedLimit, RenewalLimits};
-use lockkeeper::server::locking::{AcquireResult, Token, acquire, extend, release};
-use lockkeeper::server::nodes::Group;
-use lockkeeper::server::operations::{AcquireRequest, Operations};
+use lockkeeper::server::stores::redis::locking::renewal_schedule::{ReachedLimit, RenewalLimits};
+use lockkeeper::server::stores::redis::locking::{AcquireResult, Token, acquire, extend, release};
+use lockkeeper::server::stores::redis::nodes::Group;
 use redis::AsyncCommands as _;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};

@@ -20,10 +20,10 @@ use crate::server::audit::AuditLog;
 use crate::server::clock::Clock;
 use crate::server::config::{AuditConfig, GroupConfig, StorageConfig};
 use crate::server::index::Index;
-use crate::server::nodes::Group;
 use crate::server::operations::Operations;
 use crate::server::restarts::RestartFile;
 use crate::server::storage::Storage;
+use crate::server::stores::redis::nodes::Group;
 
 /// How long background work may delay the end of a command.
 const MAX_BACKGROUND_WAIT: Duration = Duration::from_millis(300);

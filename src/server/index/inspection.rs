@@ -10,7 +10,7 @@ use super::report::Report;
 use super::{Index, LockInspection};
 use crate::domain::{Change, Lock, LockId, LockKey};
 use crate::server::clock::ClockReading;
-use crate::server::nodes::Group;
+use crate::server::stores::redis::nodes::Group;
 
 impl Index {
     /// Reads one lock from all nodes and updates the index.

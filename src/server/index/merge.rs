@@ -8,8 +8,8 @@ use crate::domain::{
     Timestamp,
 };
 use crate::server::config::KeyPatterns;
-use crate::server::formats::{self, DetectedLock};
-use crate::server::nodes::Inspection;
+use crate::server::stores::redis::formats::{self, DetectedLock};
+use crate::server::stores::redis::nodes::Inspection;
 
 /// One key of a poll: the reply of each configured node and what the format recognition found.
 #[derive(Clone, Debug, PartialEq)]

@@ -19,9 +19,11 @@ use crate::domain::operation_error::InvalidValue;
 use crate::domain::{AuditDetail, LockId, OperationError, OperationKind, Permission};
 use crate::server::access::{AuthMethod, Principal};
 use crate::server::audit::AuditOutcome;
-use crate::server::locking::wait_queue::WaiterInfo;
-use crate::server::locking::{self, AcquireOutcome, AcquireParams, HoldStatus, Layout, Token};
-use crate::server::nodes::Group;
+use crate::server::stores::redis::locking::wait_queue::WaiterInfo;
+use crate::server::stores::redis::locking::{
+    self, AcquireOutcome, AcquireParams, HoldStatus, Layout, Token,
+};
+use crate::server::stores::redis::nodes::Group;
 use crate::server::telemetry::traces;
 use crate::server::webhooks::OperationEvent;
 

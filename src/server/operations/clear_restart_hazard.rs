@@ -10,8 +10,8 @@ use crate::domain::operation_error::InvalidValue;
 use crate::domain::{AuditDetail, NodeView, OperationError, OperationKind, Permission, Scope};
 use crate::server::access::Principal;
 use crate::server::audit::{AuditOutcome, AuditRequest};
-use crate::server::nodes::Group;
-use crate::server::nodes::restart_history::NodeRecord;
+use crate::server::stores::redis::nodes::Group;
+use crate::server::stores::redis::nodes::restart_history::NodeRecord;
 
 impl Operations {
     /// Clears the restart hazard of the current run of a node. In production `confirm` must be the node's name.

@@ -16,8 +16,8 @@ use crate::domain::{
 };
 use crate::server::access::Principal;
 use crate::server::audit::AuditOutcome;
-use crate::server::locking::Token;
-use crate::server::locking::renewal::{RenewalEnd, RenewalHandle, RenewalState};
+use crate::server::stores::redis::locking::Token;
+use crate::server::stores::redis::locking::renewal::{RenewalEnd, RenewalHandle, RenewalState};
 
 /// How long an expired lock stays listed, so that its owner sees that it expired.
 const EXPIRED_RETENTION: Duration = Duration::from_mins(10);

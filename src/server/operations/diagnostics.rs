@@ -10,7 +10,7 @@ use super::Operations;
 use crate::domain::{GroupDiagnosis, GroupNodeHistory, GroupView, OperationError, Timestamp};
 use crate::server::access::Principal;
 use crate::server::doctor::{self, GroupFacts, LeaseStatistics, NodeFacts};
-use crate::server::nodes::Group;
+use crate::server::stores::redis::nodes::Group;
 
 /// A diagnosis is cached for this long, so that the number of requests does not multiply the load
 /// on the nodes.

@@ -16,9 +16,9 @@ use crate::domain::{
 };
 use crate::server::access::Principal;
 use crate::server::audit::{AuditOutcome, OpenOperation};
-use crate::server::locking::renewal::{Loss, RenewalHandle};
-use crate::server::locking::{self, ForceRefusal, ForceReleaseOutcome, ForceTarget};
-use crate::server::nodes::Group;
+use crate::server::stores::redis::locking::renewal::{Loss, RenewalHandle};
+use crate::server::stores::redis::locking::{self, ForceRefusal, ForceReleaseOutcome, ForceTarget};
+use crate::server::stores::redis::nodes::Group;
 use crate::server::telemetry::traces;
 use crate::server::webhooks::OperationEvent;
 

@@ -18,8 +18,8 @@ use crate::domain::{
 };
 use crate::server::access::Principal;
 use crate::server::audit::AuditOutcome;
-use crate::server::locking::{self, AcquireOutcome, AcquireResult, Layout, Token};
-use crate::server::nodes::Group;
+use crate::server::stores::redis::locking::{self, AcquireOutcome, AcquireResult, Layout, Token};
+use crate::server::stores::redis::nodes::Group;
 use crate::server::webhooks::OperationEvent;
 
 /// The maximum length of a token in bytes: owners are read up to this length, so a longer token

@@ -4,7 +4,7 @@ use super::Operations;
 use crate::domain::raw::RawNode;
 use crate::domain::{LockId, OperationError, Permission};
 use crate::server::access::Principal;
-use crate::server::formats::raw;
+use crate::server::stores::redis::formats::raw;
 
 impl Operations {
     /// The value that each node has under this key.
@@ -17,7 +17,7 @@ impl Operations {
         let excluded = group.prefixes().excluded();
         let key_patterns = group.key_patterns(&excluded);
         let inspection = group.inspect(std::slice::from_ref(&id.key)).await;
-        let node = |node: crate::server::nodes::NodeInspection| RawNode {
+        let node = |node: crate::server::stores::redis::nodes::NodeInspection| RawNode {
             node: node.node,
             content: node
                 .result

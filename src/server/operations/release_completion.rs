@@ -20,9 +20,9 @@ use crate::domain::{
 };
 use crate::server::access::Principal;
 use crate::server::audit::AuditOutcome;
-use crate::server::locking::{self, ForceTarget};
-use crate::server::nodes::Group;
-use crate::server::nodes::node::Node;
+use crate::server::stores::redis::locking::{self, ForceTarget};
+use crate::server::stores::redis::nodes::Group;
+use crate::server::stores::redis::nodes::node::Node;
 use crate::server::webhooks::OperationEvent;
 
 /// How long unreachable nodes are retried.

@@ -17,12 +17,12 @@ use crate::domain::reason::Reason;
 use crate::domain::{Change, Fingerprint, LockId, NodeResult, OperationError, Permission};
 use crate::server::access::Principal;
 use crate::server::index::Index;
-use crate::server::locking::renewal::{
+use crate::server::stores::redis::locking::renewal::{
     Loss, RenewalEnd, RenewalHandle, RenewalParams, RenewalPause, start_renewal,
 };
-use crate::server::locking::renewal_schedule::RenewalLimits;
-use crate::server::locking::{AcquireParams, Layout, Token};
-use crate::server::nodes::Group;
+use crate::server::stores::redis::locking::renewal_schedule::RenewalLimits;
+use crate::server::stores::redis::locking::{AcquireParams, Layout, Token};
+use crate::server::stores::redis::nodes::Group;
 
 /// The maximum number of auto-renewals.
 const MAX_RENEWALS: usize = 10_000;

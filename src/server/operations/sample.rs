@@ -10,7 +10,7 @@ use crate::domain::operation_error::{DenialReason, InvalidValue, LimitReached};
 use crate::domain::{AuditDetail, MonitorSample, OperationError, OperationKind, Permission, Scope};
 use crate::server::access::Principal;
 use crate::server::audit::{AuditOutcome, AuditRequest};
-use crate::server::nodes::monitor::{SampleError, sample};
+use crate::server::stores::redis::nodes::monitor::{SampleError, sample};
 
 /// The maximum duration of a sample.
 pub const MAX_SAMPLE_DURATION: Duration = Duration::from_secs(10);

@@ -10,10 +10,10 @@ use crate::domain::{
     WaitForGraph, WaitQueue, Waiter,
 };
 use crate::server::access::Principal;
-use crate::server::formats;
-use crate::server::locking::fair_queue_keys;
-use crate::server::nodes::queues::{self, FairQueue, MAX_READ};
-use crate::server::nodes::{Group, node::Node};
+use crate::server::stores::redis::formats;
+use crate::server::stores::redis::locking::fair_queue_keys;
+use crate::server::stores::redis::nodes::queues::{self, FairQueue, MAX_READ};
+use crate::server::stores::redis::nodes::{Group, node::Node};
 
 /// How long the graph is cached, so that the number of requests does not multiply the load on the
 /// nodes.
@@ -223,7 +223,7 @@ impl MergedQueue {
     }
 }
 
-fn console_waiter(waiter: crate::server::locking::wait_queue::WaiterInfo) -> Waiter {
+fn console_waiter(waiter: crate::server::stores::redis::locking::wait_queue::WaiterInfo) -> Waiter {
     Waiter {
         queue: WaitQueue::Console,
         label: waiter.label,

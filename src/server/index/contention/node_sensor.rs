@@ -13,13 +13,15 @@ use super::super::report::Report;
 use super::rotation::Rotation;
 use super::{Contention, NodeSignals};
 use crate::domain::{Format, LockId, LockKey};
-use crate::server::nodes::Group;
-use crate::server::nodes::access_detection::{
+use crate::server::stores::redis::nodes::Group;
+use crate::server::stores::redis::nodes::access_detection::{
     AccessDetector, AccessState, DetectionRound, DetectionUnavailable,
 };
-use crate::server::nodes::node::Node;
-use crate::server::nodes::semaphores::semaphores_with_waiters;
-use crate::server::nodes::waiters::{WaitMechanism, WaiterCounts, WaiterQuery, count_waiters};
+use crate::server::stores::redis::nodes::node::Node;
+use crate::server::stores::redis::nodes::semaphores::semaphores_with_waiters;
+use crate::server::stores::redis::nodes::waiters::{
+    WaitMechanism, WaiterCounts, WaiterQuery, count_waiters,
+};
 
 /// The mean pause between two rounds.
 const ROUND_INTERVAL: Duration = Duration::from_millis(500);

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::poll::KeyActivity;
 use super::{MAX_KEYS_PER_POLL, RECONCILE_ROUNDS, Watcher};
 use crate::domain::LockKey;
-use crate::server::nodes::learn_prefixes;
+use crate::server::stores::redis::nodes::learn_prefixes;
 
 /// Written keys that are not locks are read again at this rate per round.
 const MAX_POSTPONED_PER_ROUND: usize = 500;
