@@ -15,9 +15,10 @@ use super::config::{GroupConfig, ReloadableConfig};
 use super::index::Index;
 use super::restarts::RestartFile;
 use super::state::AppState;
+use super::stores::LockPrefixes;
 use super::stores::redis::nodes::leases::LeaseTracker;
 use super::stores::redis::nodes::restart_history::RestartHistory;
-use super::stores::redis::nodes::{Group, GroupOptions, LockPrefixes};
+use super::stores::redis::nodes::{Group, GroupOptions};
 
 /// How often a removed group is checked for remaining users.
 const DRAIN_POLL_INTERVAL: Duration = Duration::from_millis(500);

@@ -9,7 +9,8 @@ use tokio::sync::mpsc;
 
 use super::recheck_timers::RecheckTimers;
 use crate::domain::LockKey;
-use crate::server::stores::redis::nodes::{Group, LockPrefixes};
+use crate::server::stores::LockPrefixes;
+use crate::server::stores::redis::nodes::Group;
 
 /// Settings and channels of one group. Cheap to clone.
 #[derive(Clone)]

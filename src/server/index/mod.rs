@@ -48,7 +48,8 @@ use crate::domain::{
 };
 use crate::server::clock::{Clock, MonotonicTime};
 use crate::server::config::KeyPatterns;
-use crate::server::stores::redis::nodes::{Group, Inspection, initial_coverage};
+use crate::server::stores::redis::nodes::{Group, Inspection};
+use crate::server::stores::scan::initial_coverage;
 use contention::Contention;
 use event::EventId;
 use full_snapshot::FullSnapshotCache;

@@ -11,8 +11,9 @@ use tokio_util::sync::CancellationToken;
 use super::Index;
 use super::watcher::Watcher;
 use crate::domain::{NodeState, NodeView, Timestamp};
-use crate::server::stores::redis::nodes::scan::MAX_NAMES;
-use crate::server::stores::redis::nodes::{Group, LockNames};
+use crate::server::stores::LockNames;
+use crate::server::stores::redis::nodes::Group;
+use crate::server::stores::scan::MAX_NAMES;
 
 /// How often node states are checked, to stop waiting for a node that went down.
 const NODE_CHECK_INTERVAL: Duration = Duration::from_millis(50);

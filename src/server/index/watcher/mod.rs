@@ -19,7 +19,8 @@ use super::{Index, initial_group_view};
 use crate::domain::{
     FeedLevel, LockKey, NodeState, NodeView, ScanCoverage, ScanProgress, Timestamp,
 };
-use crate::server::stores::redis::nodes::{Group, LockNames};
+use crate::server::stores::redis::nodes::Group;
+use crate::server::stores::{GroupFeedCoverage, LockNames};
 use hot_keys::HotKeys;
 use poll::UnsettledLock;
 
@@ -250,10 +251,7 @@ impl Watcher {
     }
 
     /// The indexed locks without notifications, and recently removed ones.
-    fn keys_without_feed(
-        &mut self,
-        feed: &crate::server::stores::redis::nodes::GroupFeedCoverage,
-    ) -> Vec<LockKey> {
+    fn keys_without_feed(&mut self, feed: &GroupFeedCoverage) -> Vec<LockKey> {
         let name = &self.group.config.name;
         let mut polled_keys = self.index.snapshot().keys_of(name);
         polled_keys.retain(|key| feed.complete_since(key).is_none());

@@ -14,7 +14,7 @@ use crate::domain::{
     LockId, LockKey, Mode, NodeState, NodeView, Observation, PrefixSource, Timestamp, Verdict,
 };
 use crate::server::clock::ClockReading;
-use crate::server::stores::redis::nodes::node_error::CallError;
+use crate::server::stores::CallError;
 use crate::server::stores::redis::nodes::{Inspection, NodeInspection, ReadCause};
 
 /// A lock read during a change of owner is read again after this time before it is reported as

@@ -56,9 +56,11 @@ mod uuids;
 
 use crate::domain::{Confidence, Format};
 use crate::server::config::KeyPatterns;
+pub use crate::server::stores::detected_lock::{
+    DetectedLock, DetectedOwner, OwnerBytes, fingerprint,
+};
 use crate::server::stores::redis::key_state::{KeyState, RedisValue, Ttl};
 pub use companions::{companion_keys, parent_lock, semaphore_for_channel};
-pub use detected_lock::{DetectedLock, DetectedOwner, OwnerBytes, fingerprint};
 use detected_lock::{has_ttl, string_value};
 pub use prefilter::{can_be_owner_element, can_start_token};
 

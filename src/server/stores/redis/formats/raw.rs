@@ -1,8 +1,7 @@
 //! Redacts the raw contents of a key. Only numbers and words that no library uses as a token are
 //! shown; everything else is masked.
 
-use super::detect_with_patterns;
-use super::detected_lock::fingerprint;
+use super::{detect_with_patterns, fingerprint};
 use crate::domain::raw::{RawKey, RawPart, RawText};
 use crate::server::config::KeyPatterns;
 use crate::server::stores::redis::key_state::{KeyState, RedisValue, Ttl};

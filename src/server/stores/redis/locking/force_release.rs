@@ -14,11 +14,11 @@ use super::conflicting_owner::{failure_reason, node_outcome};
 use super::layouts::add_required_permissions;
 use super::release_strategies::{MatchedHold, ReleaseCommand, permissions};
 use super::span_status::NodeSpan;
+use super::{ForceRefusal, ForceReleaseOutcome, ForceTarget};
 use crate::domain::library::ReleaseStrategy;
 use crate::domain::reason::Reason;
 use crate::domain::{
-    Confidence, Fingerprint, Format, Lease, LockKey, NodeOutcome, NodeResult, ObservedHold, Owner,
-    Timestamp,
+    Confidence, Format, Lease, LockKey, NodeOutcome, NodeResult, ObservedHold, Owner, Timestamp,
 };
 use crate::server::config::KeyPatterns;
 use crate::server::stores::redis::formats;
@@ -32,43 +32,6 @@ use crate::server::stores::redis::nodes::scripts::ForceReply;
 /// An expiry that is computed from two reads differs by the jitter of two round trips. Only a later
 /// expiry than that belongs to another hold.
 const EXPIRY_JITTER: Duration = Duration::from_millis(250);
-
-/// The hold to be released.
-#[derive(Clone, Copy, Debug)]
-pub struct ForceTarget<'a> {
-    /// The key of the lock.
-    pub key: &'a LockKey,
-    /// The fingerprint of its owner.
-    pub fingerprint: &'a Fingerprint,
-    /// The properties of the hold that the operator saw, as far as they are known.
-    pub expected_hold: ObservedHold,
-    /// The format that was inferred from several locks, if this lock alone looks like a plain one.
-    pub known_format: Option<Format>,
-    /// The operator confirmed the harm that a release of this format can do.
-    pub harm_accepted: bool,
-}
-
-/// The outcome of a force-release.
-#[derive(Clone, Debug)]
-pub struct ForceReleaseOutcome {
-    /// The outcome on each configured node, in configuration order.
-    pub nodes: Vec<NodeResult>,
-    /// Another owner that a node reports now.
-    pub current_owner: Option<Owner>,
-    /// The hold as the nodes reported it before the release.
-    pub hold: ObservedHold,
-}
-
-/// Why a lock is never force-released. Nothing was changed on any node.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ForceRefusal {
-    /// The key may be something other than a lock.
-    UncertainLock,
-    /// Locks of this format cannot be released by anyone but their owner.
-    NotReleasable(Format),
-    /// The harm that a release of this format can do must be confirmed first.
-    Harmful(Format),
-}
 
 /// What a node reported before anything was changed.
 enum NodeCheck {

@@ -17,9 +17,7 @@ pub mod health;
 mod health_history;
 pub mod inspect;
 pub mod leases;
-pub mod lock_names;
 pub mod lock_node;
-pub mod lock_prefixes;
 pub mod monitor;
 pub mod node;
 pub mod node_error;
@@ -56,23 +54,19 @@ use tokio_util::task::TaskTracker;
 
 use crate::domain::prefix::PrefixSet;
 use crate::domain::reason::Reason;
-use crate::domain::{
-    GroupKind, LockKey, NodeHistory, NodeView, ScanCoverage, ScanProgress, Timestamp,
-};
+use crate::domain::{GroupKind, LockKey, NodeHistory, NodeView};
 use crate::server::clock::{Clock, ClockReading};
 use crate::server::config::{GroupConfig, KeyPatterns};
 use crate::server::stores::redis::key_state::KeyState;
+use crate::server::stores::{CallError, LockNames, LockPrefixes, ScanEvent};
 use cluster::Cluster;
 pub use cluster::{hash_tag_for_slot, key_slot};
-pub use feed::{ChangeBuffer, GroupFeedCoverage, WriteCounts, learn_prefixes};
+pub use feed::{ChangeBuffer, WriteCounts, learn_prefixes};
 pub use inspect::ReadCause;
 use leases::LeaseTracker;
-pub use lock_names::LockNames;
 use lock_node::LockNode;
-pub use lock_prefixes::LockPrefixes;
 pub use node::NodeList;
 use node::{GroupContext, Node};
-use node_error::CallError;
 use restart::{RestartPolicy, RestartState};
 use restart_history::{NodeRecord, RestartHistory};
 use topology::NodeSet;
@@ -139,39 +133,6 @@ impl NodeInspection {
             None => (0..keys).collect(),
         }
     }
-}
-
-/// What a node's scan sends to the index.
-#[derive(Clone, Debug)]
-pub enum ScanEvent {
-    /// Names that match the patterns. A name can be sent more than once.
-    Names(Vec<LockKey>),
-    /// A scan pass over one node is in progress.
-    PassProgress {
-        /// The node.
-        node: String,
-        /// How far it is.
-        progress: ScanProgress,
-    },
-    /// A scan pass over one node has completed.
-    PassCompleted {
-        /// The node.
-        node: String,
-        /// Whether keys of any name were considered, or only those that match the patterns.
-        considers_every_key: bool,
-        /// Number of keys on the node.
-        keys_seen: u64,
-        /// Number of names that matched, and of other keys that were detected by their values.
-        keys_matched: u64,
-        /// Matching names that were skipped because of their size.
-        names_skipped: u64,
-        /// When the pass started.
-        started_at: Timestamp,
-        /// How long the pass took.
-        duration: Duration,
-        /// Mean duration of one `SCAN` call.
-        mean_call_duration: Duration,
-    },
 }
 
 impl Group {
@@ -549,23 +510,6 @@ impl<N: LockNode> Group<N> {
     }
 }
 
-/// The patterns of the names that a scan considers.
-pub fn scanned_patterns(config: &GroupConfig, considers_every_key: bool) -> Vec<String> {
-    if considers_every_key {
-        vec!["*".to_owned()]
-    } else {
-        config.keys.clone()
-    }
-}
-
 fn restart_states<N: LockNode>(nodes: &[Arc<N>]) -> Vec<RestartState> {
     nodes.iter().map(|node| node.restart_state()).collect()
-}
-
-/// The scan coverage of a group before its first pass.
-pub fn initial_coverage(config: &GroupConfig) -> ScanCoverage {
-    ScanCoverage {
-        patterns: scanned_patterns(config, config.considers_every_key()),
-        ..ScanCoverage::default()
-    }
 }

@@ -10,6 +10,7 @@ use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 use crate::domain::NodeState;
 use crate::domain::reason::{DeniedAccess, Reason};
+pub use crate::server::stores::CallError;
 
 /// Why a node cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,37 +19,6 @@ pub struct NodeError {
     pub state: NodeState,
     /// Why the node cannot be used.
     pub reason: Reason,
-}
-
-/// Why a call to a node failed.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum CallError {
-    /// The node was known to be unusable. The command was not sent.
-    NotSent {
-        /// Why it was not sent.
-        reason: Reason,
-    },
-    /// The command was sent and no reply arrived. It may have been executed, or may still be.
-    NoReply {
-        /// Why no reply arrived.
-        reason: Reason,
-    },
-    /// The node replied with an error. The command was not executed.
-    Rejected {
-        /// The node's error.
-        reason: Reason,
-    },
-}
-
-impl CallError {
-    /// Why the call failed.
-    pub fn reason(&self) -> &Reason {
-        match self {
-            Self::NotSent { reason } | Self::NoReply { reason } | Self::Rejected { reason } => {
-                reason
-            }
-        }
-    }
 }
 
 impl NodeError {

@@ -9,9 +9,6 @@ use tokio::sync::mpsc;
 use tracing::field::Empty;
 use tracing::{Instrument as _, info_span};
 
-use super::ScanEvent;
-use super::feed::FeedCoverage;
-use super::lock_names::LockNames;
 use super::node::Node;
 use super::node_error::CallError;
 use super::patterns::Patterns;
@@ -21,6 +18,8 @@ use super::value_detection::{self, DetectedKey};
 use crate::domain::node_history::ScanBudget;
 use crate::domain::{Confidence, LockKey, ScanProgress, prefix};
 use crate::server::config::GroupConfig;
+use crate::server::stores::scan::MAX_NAMES;
+use crate::server::stores::{FeedCoverage, LockNames, ScanEvent};
 
 /// The interval between two passes. In a small key space, a new lock is found within about a
 /// second.
@@ -40,9 +39,6 @@ const PASS_INTERVAL_PER_WORK: u32 = 400;
 
 /// The interval after a rejected scan: a missing permission is rarely granted within a second.
 const RETRY_AFTER_REJECTION: Duration = Duration::from_secs(5);
-
-/// The maximum number of names sent per pass. The others are only counted.
-pub const MAX_NAMES: usize = 200_000;
 
 /// The maximum bytes of names sent per pass, and of long names among them. Clients choose the
 /// names, so the memory for them must be bounded.

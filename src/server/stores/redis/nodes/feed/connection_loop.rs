@@ -12,10 +12,11 @@ use super::super::node_error::NodeError;
 use super::key_filter::KeyFilter;
 use super::permission_probe::{is_permission_denied, missing_permission};
 use super::session::FeedSession;
-use super::{FeedCoverage, FeedState, prefixes};
+use super::{FeedState, prefixes};
 use crate::domain::reason::Reason;
 use crate::domain::{FeedLevel, MissingPermission};
 use crate::server::config::ChangeDetection;
+use crate::server::stores::FeedCoverage;
 
 /// How often an idle connection is checked.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);

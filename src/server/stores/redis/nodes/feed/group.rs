@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{ChangeBuffer, GroupFeedCoverage, KeyFilter};
+use super::{ChangeBuffer, KeyFilter};
 use crate::domain::NodeState;
 use crate::server::stores::redis::nodes::Group;
-use crate::server::stores::redis::nodes::lock_names::LockNames;
 use crate::server::stores::redis::nodes::node::Node;
+use crate::server::stores::{GroupFeedCoverage, LockNames};
 
 impl Group {
     /// Runs the change feeds of all nodes until `stop` is cancelled or the group is stopped.
@@ -47,6 +47,6 @@ impl Group {
             let state = node.feed().lock_state();
             (state.coverage.clone(), state.complete_since)
         });
-        GroupFeedCoverage(coverages.collect())
+        GroupFeedCoverage::new(coverages.collect())
     }
 }

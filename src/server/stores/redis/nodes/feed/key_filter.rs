@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::super::lock_names::LockNames;
 use super::super::scripts::FENCE_PREFIX;
 use crate::domain::{LockKey, glob};
+use crate::server::stores::LockNames;
 use crate::server::stores::redis::formats;
 
 /// What a key name is to a group.

@@ -25,8 +25,9 @@ pub use prefixes::{from_patterns as prefixes_of, learn_prefixes};
 
 use super::write_marks::WriteMarks;
 use crate::domain::reason::Reason;
-use crate::domain::{FeedLevel, LockKey, MissingPermission};
+use crate::domain::{FeedLevel, MissingPermission};
 use crate::server::clock::MonotonicTime;
+use crate::server::stores::FeedCoverage;
 
 /// The change feed of one node.
 pub struct Feed {
@@ -61,29 +62,6 @@ pub struct FeedState {
     pub complete_since: MonotonicTime,
     /// Permissions that the node's user lacks.
     pub missing_permissions: Vec<MissingPermission>,
-}
-
-/// Which keys a feed covers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FeedCoverage {
-    /// No keys.
-    Nothing,
-    /// Keys with one of these prefixes.
-    Prefixes(Arc<[Vec<u8>]>),
-    /// All keys that match the group's patterns.
-    Everything,
-}
-
-impl FeedCoverage {
-    pub(super) fn contains(&self, key: &LockKey) -> bool {
-        match self {
-            Self::Nothing => false,
-            Self::Prefixes(prefixes) => prefixes
-                .iter()
-                .any(|prefix| key.as_bytes().starts_with(prefix)),
-            Self::Everything => true,
-        }
-    }
 }
 
 impl Feed {
@@ -160,37 +138,5 @@ impl GapReceiver {
             // The feed is gone, so there will be no further gap.
             std::future::pending::<()>().await;
         }
-    }
-}
-
-/// The feed coverage of a group's nodes at one moment.
-pub struct GroupFeedCoverage(Vec<(FeedCoverage, MonotonicTime)>);
-
-impl GroupFeedCoverage {
-    /// Since when no change of this key can have been missed, or `None` if the key must be polled.
-    pub fn complete_since(&self, key: &LockKey) -> Option<MonotonicTime> {
-        let complete_since = |(coverage, complete_since): &(FeedCoverage, MonotonicTime)| {
-            coverage.contains(key).then_some(*complete_since)
-        };
-        // One node without coverage for the key is enough to require polling.
-        let each: Option<Vec<MonotonicTime>> = self.0.iter().map(complete_since).collect();
-        each?.into_iter().max()
-    }
-
-    /// Whether no key needs polling.
-    pub fn covers_everything(&self) -> bool {
-        !self.0.is_empty()
-            && self
-                .0
-                .iter()
-                .all(|(coverage, _)| *coverage == FeedCoverage::Everything)
-    }
-
-    /// Whether a node's feed is limited to the prefixes of known locks.
-    pub fn is_learning(&self) -> bool {
-        let learns = |(coverage, _): &(FeedCoverage, MonotonicTime)| {
-            matches!(coverage, FeedCoverage::Prefixes(_))
-        };
-        self.0.iter().any(learns)
     }
 }

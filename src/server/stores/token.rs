@@ -1,10 +1,10 @@
 //! The secret token that proves ownership of a lock.
 
-use crate::domain::Fingerprint;
 use data_encoding::HEXLOWER;
 use zeroize::{Zeroize as _, Zeroizing};
 
-use crate::server::stores::redis::formats;
+use super::detected_lock::fingerprint;
+use crate::domain::Fingerprint;
 
 /// The maximum length of the label in a token, in characters.
 const MAX_LABEL_CHARS: usize = 64;
@@ -48,7 +48,7 @@ impl Token {
         Self(bytes.into())
     }
 
-    /// The secret bytes. For requests to Redis and for the one response that returns the token.
+    /// The secret bytes. For requests to a node and for the one response that returns the token.
     pub fn expose(&self) -> &[u8] {
         &self.0
     }
@@ -63,7 +63,7 @@ impl Token {
 
     /// The fingerprint that is displayed in place of the token.
     pub fn fingerprint(&self) -> Fingerprint {
-        formats::fingerprint(&self.0)
+        fingerprint(&self.0)
     }
 }
 
