@@ -19,7 +19,6 @@ pub mod operations;
 mod page_auth;
 pub mod prefixes;
 mod reload;
-pub mod restarts;
 pub mod seal;
 mod security_headers;
 mod serve;

@@ -9,8 +9,7 @@ use tokio::sync::mpsc;
 
 use super::recheck_timers::RecheckTimers;
 use crate::domain::LockKey;
-use crate::server::stores::LockPrefixes;
-use crate::server::stores::redis::nodes::Group;
+use crate::server::stores::{Group, LockPrefixes};
 
 /// Settings and channels of one group. Cheap to clone.
 #[derive(Clone)]

@@ -12,8 +12,8 @@ use crate::domain::{
 use crate::server::access::Principal;
 use crate::server::audit::{AuditOutcome, AuditRequest};
 use crate::server::storage::StorageError;
+use crate::server::stores::Group;
 use crate::server::stores::lock_prefixes::{MAX_PREFIXES, PrefixesFull, settings_change};
-use crate::server::stores::redis::nodes::Group;
 
 /// Longer prefixes are truncated in the audit log, in characters: a client without permissions can
 /// choose them.

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::operations::Operations;
 use super::storage::StorageError;
-use crate::server::stores::redis::nodes::Group;
+use crate::server::stores::Group;
 pub use store::PrefixStore;
 
 /// How often changes are written.

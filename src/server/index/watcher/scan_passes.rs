@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::super::Index;
 use super::{MAX_KEYS_PER_POLL, Watcher};
 use crate::domain::{LockKey, NodeObservation, ScanCoverage, ScanProgress};
-use crate::server::stores::redis::nodes::Group;
+use crate::server::stores::Group;
 use crate::server::stores::scan::{ScanEvent, scanned_patterns};
 
 /// How long keys that are not locks are skipped.

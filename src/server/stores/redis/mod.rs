@@ -5,3 +5,5 @@ pub mod formats;
 pub mod key_state;
 pub mod locking;
 pub mod nodes;
+mod reading;
+pub mod restarts;

@@ -54,7 +54,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::domain::prefix::PrefixSet;
 use crate::domain::reason::Reason;
-use crate::domain::{GroupKind, LockKey, NodeHistory, NodeView};
+use crate::domain::{GroupKind, LockKey, NodeHistory, NodeState, NodeView};
 use crate::server::clock::{Clock, ClockReading};
 use crate::server::config::{GroupConfig, KeyPatterns};
 use crate::server::stores::redis::key_state::KeyState;
@@ -295,6 +295,23 @@ impl Group {
         self.wait_until_discovered().await;
         self.call_all(|node| async move { node.wait_for_first_attempt().await })
             .await;
+    }
+
+    /// Waits until a quorum of nodes is up, or the first connection attempt to every node has
+    /// ended.
+    pub async fn wait_for_quorum(&self) {
+        self.wait_until_discovered().await;
+        let nodes = self.nodes();
+        let mut attempts: FuturesUnordered<_> = nodes
+            .iter()
+            .map(|node| node.wait_for_first_attempt())
+            .collect();
+        while attempts.next().await.is_some() {
+            let is_up = |node: &&Arc<Node>| node.state() == NodeState::Up;
+            if self.nodes().iter().filter(is_up).count() >= self.quorum() {
+                break;
+            }
+        }
     }
 
     /// Runs a call on all nodes concurrently. The results are in configuration order.

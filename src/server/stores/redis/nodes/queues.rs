@@ -9,9 +9,7 @@ use super::node::Node;
 use crate::domain::reason::Reason;
 use crate::domain::{LockKey, Timestamp};
 use crate::server::clock::Clock;
-
-/// The maximum number of entries read per queue.
-pub const MAX_READ: usize = 100;
+use crate::server::stores::reading::MAX_QUEUE_ENTRIES;
 
 /// Entries are not read if they may be larger than this in total.
 const MAX_MEMORY_BYTES: u64 = 64 * 1024;
@@ -176,7 +174,9 @@ fn parse_deadline(score: f64) -> Option<Timestamp> {
 
 /// How many entries of a queue are read. `memory` is the size of the whole queue, if known.
 fn read_limit(length: u64, memory: Option<u64>) -> usize {
-    let length_read = usize::try_from(length).unwrap_or(MAX_READ).min(MAX_READ);
+    let length_read = usize::try_from(length)
+        .unwrap_or(MAX_QUEUE_ENTRIES)
+        .min(MAX_QUEUE_ENTRIES);
     match memory {
         None => length_read.min(MAX_READ_UNMEASURED),
         Some(memory) => {
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn only_small_queues_are_read() {
         assert_eq!(read_limit(3, Some(300)), 3);
-        assert_eq!(read_limit(5_000, Some(500_000)), MAX_READ);
+        assert_eq!(read_limit(5_000, Some(500_000)), MAX_QUEUE_ENTRIES);
         assert_eq!(read_limit(2, Some(500_000_000)), 0);
         assert_eq!(read_limit(50, None), MAX_READ_UNMEASURED);
     }

@@ -1,5 +1,5 @@
 //! Restart records of nodes: from an earlier configuration of the group, or an earlier run of the
-//! console. No I/O; [`crate::server::restarts`] stores them in a file.
+//! console. No I/O; [`crate::server::stores::redis::restarts`] stores them in a file.
 //!
 //! A node is identified by its run id, or by its address if the run id is unknown. A node with a
 //! different run id than in its record has restarted in the meantime.

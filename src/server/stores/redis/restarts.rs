@@ -19,11 +19,11 @@ use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::clock::Clock;
-use super::operations::Operations;
-use super::stores::redis::nodes::Group;
-use super::stores::redis::nodes::restart_history::{NodeRecord, RestartHistory};
+use super::nodes::Group;
+use super::nodes::restart_history::{NodeRecord, RestartHistory};
 use crate::domain::Timestamp;
+use crate::server::clock::Clock;
+use crate::server::stores::{self, Store};
 
 /// How often the file and the groups are checked for changes.
 const SYNC_INTERVAL: Duration = Duration::from_millis(500);
@@ -220,7 +220,7 @@ fn is_same_node(one: &NodeRecord, other: &NodeRecord) -> bool {
 /// cancelled.
 pub async fn sync_restart_file(
     file: RestartFile,
-    operations: Arc<Operations>,
+    running_groups: impl Fn() -> Arc<Vec<Arc<stores::Group>>>,
     stop: CancellationToken,
 ) {
     let mut sync = RestartFileSync {
@@ -235,7 +235,7 @@ pub async fn sync_restart_file(
         // Read before the sync, so that there is a last sync after `stop`.
         let is_over = stop.is_cancelled();
         sync = match spawn_blocking({
-            let groups = operations.running_groups();
+            let groups = redis_groups(&running_groups());
             move || {
                 sync.sync_once(&groups);
                 sync
@@ -251,6 +251,13 @@ pub async fn sync_restart_file(
         }
         let _over = stop.run_until_cancelled(sleep(SYNC_INTERVAL)).await;
     }
+}
+
+fn redis_groups(groups: &[Arc<stores::Group>]) -> Vec<Arc<Group>> {
+    let redis = groups.iter().map(|group| match group.store() {
+        Store::Redis(redis) => Arc::clone(redis),
+    });
+    redis.collect()
 }
 
 struct RestartFileSync {
