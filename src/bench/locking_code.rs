@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockkeeper::domain::{LockKey, NodeOutcome};
-use lockkeeper::server::locking::wait_queue::WaitQueues;
-use lockkeeper::server::locking::{self, AcquireParams, AcquireResult, Token};
-use lockkeeper::server::nodes::Group;
+use lockkeeper::server::stores::redis::locking::wait_queue::WaitQueues;
+use lockkeeper::server::stores::redis::locking::{self, AcquireParams, AcquireResult, Token};
+use lockkeeper::server::stores::redis::nodes::Group;
 
 use super::load::Load;
 use super::round::BenchClient;

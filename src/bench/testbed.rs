@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::future::try_join_all;
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::{GroupConfig, RedisUrl};
-use lockkeeper::server::nodes::Group;
+use lockkeeper::server::stores::redis::nodes::Group;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;

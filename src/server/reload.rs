@@ -13,11 +13,10 @@ use tokio_util::task::TaskTracker;
 use super::clock::Clock;
 use super::config::{GroupConfig, ReloadableConfig};
 use super::index::Index;
-use super::nodes::leases::LeaseTracker;
-use super::nodes::restart_history::RestartHistory;
-use super::nodes::{Group, GroupOptions, LockPrefixes};
-use super::restarts::RestartFile;
 use super::state::AppState;
+use super::stores::redis::nodes::restart_history::RestartHistory;
+use super::stores::redis::restarts::RestartFile;
+use super::stores::{Group, GroupOptions, Observations, Store};
 
 /// How often a removed group is checked for remaining users.
 const DRAIN_POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -53,22 +52,6 @@ struct RunningGroup {
     stop_watching: CancellationToken,
 }
 
-/// What a group continues with after its configuration changed.
-#[derive(Default)]
-struct Observations {
-    leases: LeaseTracker,
-    prefixes: Arc<LockPrefixes>,
-}
-
-impl Observations {
-    fn of(group: &Group) -> Self {
-        Self {
-            leases: group.leases().carried_over(),
-            prefixes: Arc::clone(group.prefixes()),
-        }
-    }
-}
-
 impl GroupManager {
     /// Starts the groups. Call [`Self::watch_all`] to start observing them.
     pub fn start(configs: Vec<GroupConfig>, runtime: GroupRuntime) -> Self {
@@ -99,11 +82,10 @@ impl GroupManager {
             closing: self.runtime.stop.clone(),
             stop: close_nodes.clone(),
             history: history.clone(),
-            leases: earlier.leases,
-            prefixes: earlier.prefixes,
+            observations: earlier,
         };
         RunningGroup {
-            group: Group::start_with_options(options, config, self.runtime.clock.clone()),
+            group: Group::start(config, options, self.runtime.clock.clone()),
             close_nodes,
             stop_watching: self.runtime.stop.child_token(),
         }
@@ -125,7 +107,9 @@ impl GroupManager {
         let current = self
             .groups
             .iter()
-            .flat_map(|member| member.group.node_records());
+            .flat_map(|member| match member.group.store() {
+                Store::Redis(redis) => redis.node_records(),
+            });
         RestartHistory::from_records(current.chain(others.cloned()).collect())
     }
 
@@ -175,7 +159,7 @@ impl GroupManager {
                     let has_same_name =
                         |member: &&RunningGroup| member.group.config.name == config.name;
                     let earlier = previous.iter().find(has_same_name);
-                    let earlier = earlier.map(|member| Observations::of(&member.group));
+                    let earlier = earlier.map(|member| member.group.observations());
                     self.start_group(config, &history, earlier.unwrap_or_default())
                 }
             };
@@ -211,7 +195,7 @@ impl GroupManager {
 async fn drain(member: RunningGroup, stop: CancellationToken, close_nodes: CancellationToken) {
     let is_used = || {
         // Operations and renewed locks hold a reference to the group.
-        let is_held = Arc::strong_count(&member.group) > 1 && !stop.is_cancelled();
+        let is_held = member.group.is_in_use() && !stop.is_cancelled();
         is_held || !member.group.cleanup_tasks().is_empty()
     };
     while is_used() && !close_nodes.is_cancelled() {

@@ -26,9 +26,9 @@ use super::operations::Operations;
 use super::operations::idempotency::IdempotencyStore;
 use super::prefixes::{self, PrefixStore};
 use super::reload::{GroupManager, GroupRuntime};
-use super::restarts::{self, RestartFile};
 use super::state::{AppHandles, AppState};
 use super::storage::{Storage, delete_expired};
+use super::stores::redis::restarts::{self, RestartFile};
 use super::tls::ServerTls;
 use super::webhooks::Webhooks;
 use super::{default_leptos_options, router};
@@ -165,7 +165,7 @@ impl Server {
             let operations = Arc::clone(&state.operations);
             self.tasks.spawn(restarts::sync_restart_file(
                 restart_file,
-                operations,
+                move || operations.running_groups(),
                 self.close_nodes.clone(),
             ));
         }

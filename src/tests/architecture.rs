@@ -25,7 +25,7 @@ const BOUNDARIES: &[Boundary] = &[
         exceptions: &[],
     },
     Boundary {
-        layer: "server/nodes",
+        layer: "server/stores",
         forbidden: &[
             "server::index",
             "server::operations",
@@ -37,25 +37,8 @@ const BOUNDARIES: &[Boundary] = &[
         exceptions: &[],
     },
     Boundary {
-        layer: "server/formats",
-        forbidden: &[
-            "server::index",
-            "server::operations",
-            "server::api",
-            "server::locking",
-            "crate::ui",
-        ],
-        exceptions: &[],
-    },
-    Boundary {
-        layer: "server/locking",
-        forbidden: &[
-            "server::index",
-            "server::operations",
-            "server::api",
-            "server::telemetry",
-            "crate::ui",
-        ],
+        layer: "server/stores/redis/formats",
+        forbidden: &["redis::locking"],
         exceptions: &[],
     },
     Boundary {
@@ -74,9 +57,16 @@ const BOUNDARIES: &[Boundary] = &[
         forbidden: &[
             "server::operations",
             "server::api",
-            "server::locking",
+            // Operations on locks.
+            "HoldRequest",
+            "ForceTarget",
             "crate::ui",
         ],
+        exceptions: &[],
+    },
+    Boundary {
+        layer: "server/audit",
+        forbidden: &["axum::", "server::stores", "server::api", "crate::ui"],
         exceptions: &[],
     },
     Boundary {
@@ -85,7 +75,7 @@ const BOUNDARIES: &[Boundary] = &[
             "axum::",
             "server::operations",
             "server::api",
-            "server::nodes",
+            "server::stores",
             "crate::ui",
         ],
         exceptions: &[],
@@ -96,7 +86,7 @@ const BOUNDARIES: &[Boundary] = &[
             "axum::",
             "server::operations",
             "server::api",
-            "server::nodes",
+            "server::stores",
             "crate::ui",
         ],
         exceptions: &[],
@@ -108,23 +98,12 @@ const BOUNDARIES: &[Boundary] = &[
     },
     Boundary {
         layer: "server/api",
-        forbidden: &[
-            "server::index",
-            "server::nodes",
-            "server::locking",
-            "server::formats",
-            "crate::ui",
-        ],
+        forbidden: &["server::index", "server::stores", "crate::ui"],
         exceptions: &[],
     },
     Boundary {
         layer: "server/cli",
-        forbidden: &[
-            "server::locking",
-            "server::formats",
-            "server::api",
-            "StatusCode",
-        ],
+        forbidden: &["server::api", "StatusCode", "HoldRequest", "ForceTarget"],
         exceptions: &[],
     },
     Boundary {
@@ -142,6 +121,38 @@ const BOUNDARIES: &[Boundary] = &[
         forbidden: &["crate::ui"],
         exceptions: &["server/mod.rs"],
     },
+];
+
+/// Code outside of `server/stores` that names Redis, each with the reason.
+const REDIS_EXCEPTIONS: &[(&str, &str)] = &[
+    (
+        "server/cli/standalone.rs",
+        "loads the file with the restart history, which only Redis nodes have",
+    ),
+    (
+        "server/config/",
+        "checks addresses and certificates with the client library that will use them",
+    ),
+    (
+        "server/demo/",
+        "runs Redis servers, and clients that imitate lock libraries",
+    ),
+    (
+        "server/doctor/",
+        "its rules are about what Redis reports of its set-up",
+    ),
+    (
+        "server/index/contention/",
+        "infers contention from idle times and subscribers, which only Redis reports",
+    ),
+    (
+        "server/reload.rs",
+        "carries the restart history of Redis nodes over to the group that replaces another one",
+    ),
+    (
+        "server/serve.rs",
+        "keeps the file with the restart history up to date",
+    ),
 ];
 
 /// Every Rust file below `src`, with its path relative to that directory.
@@ -194,6 +205,63 @@ fn violations(sources: &[(String, String)]) -> Vec<String> {
 #[test]
 fn no_layer_names_what_it_must_not_depend_on() {
     assert_eq!(violations(&sources()), Vec::<String>::new());
+}
+
+/// Whether a line names the module for Redis or the client library.
+fn names_redis(line: &str) -> bool {
+    line.match_indices("redis::").any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        !before.is_some_and(|c| c.is_alphanumeric() || c == '_')
+    })
+}
+
+/// The files of the program outside of `server/stores` that name Redis.
+fn files_that_name_redis(sources: &[(String, String)]) -> Vec<&str> {
+    let names_it = |text: &str| {
+        let mut code = text
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"));
+        code.any(names_redis)
+    };
+    let files = sources.iter().filter(|(name, text)| {
+        let is_in_store = name.starts_with("server/stores/");
+        !is_in_store && names_it(text)
+    });
+    files.map(|(name, _)| name.as_str()).collect()
+}
+
+#[test]
+fn only_stores_and_the_listed_exceptions_name_redis() {
+    let sources = production_sources();
+    let files = files_that_name_redis(&sources);
+    let is_exception = |file: &str| {
+        let mut exceptions = REDIS_EXCEPTIONS.iter();
+        exceptions.any(|(path, _)| file.starts_with(path))
+    };
+    let others = files.iter().filter(|file| !is_exception(file));
+    assert_eq!(others.collect::<Vec<_>>(), Vec::<&&str>::new());
+    let is_unused = |path: &str| !files.iter().any(|file| file.starts_with(path));
+    let unused = REDIS_EXCEPTIONS.iter().map(|(path, _)| *path);
+    let unused: Vec<&str> = unused.filter(|path| is_unused(path)).collect();
+    assert_eq!(unused, Vec::<&str>::new(), "exceptions without use");
+}
+
+#[test]
+fn a_file_that_names_redis_is_detected() {
+    for (line, is_detected) in [
+        ("use crate::server::stores::redis::nodes::Group;", true),
+        ("let client = redis::Client::open(url)?;", true),
+        ("use crate::server::stores::Group;", false),
+        ("// redis::Client", false),
+        ("use crate::support::fakeredis::Server;", false),
+    ] {
+        let source = [("server/index/mod.rs".to_owned(), line.to_owned())];
+        assert_eq!(
+            !files_that_name_redis(&source).is_empty(),
+            is_detected,
+            "{line}"
+        );
+    }
 }
 
 #[test]

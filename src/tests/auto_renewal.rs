@@ -10,13 +10,14 @@ use lockkeeper::server::audit::AuditLog;
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::GroupConfig;
 use lockkeeper::server::index::Index;
-use lockkeeper::server::locking::renewal::{
+use lockkeeper::server::operations::{AcquireRequest, Operations};
+use lockkeeper::server::stores;
+use lockkeeper::server::stores::redis::locking::renewal::{
     Loss, RenewalEnd, RenewalHandle, RenewalParams, RenewalState, start_renewal,
 };
-use lockkeeper::server::locking::renewal_schedule::{ReachedLimit, RenewalLimits};
-use lockkeeper::server::locking::{AcquireResult, Token, acquire, extend, release};
-use lockkeeper::server::nodes::Group;
-use lockkeeper::server::operations::{AcquireRequest, Operations};
+use lockkeeper::server::stores::redis::locking::renewal_schedule::{ReachedLimit, RenewalLimits};
+use lockkeeper::server::stores::redis::locking::{AcquireResult, Token, acquire, extend, release};
+use lockkeeper::server::stores::redis::nodes::Group;
 use redis::AsyncCommands as _;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -272,7 +273,7 @@ async fn a_manual_extension_is_not_shortened_and_a_paused_renewal_detects_no_los
 /// The operations on a group. Dropping the guard stops them.
 pub fn start_operations(group: &Arc<Group>) -> (Operations, DropGuard) {
     let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
-    let groups = [Arc::clone(group)];
+    let groups = [Arc::new(stores::Group::from(Arc::clone(group)))];
     let index = Index::start(&groups, Clock::system(), &stop, &tasks);
     (
         Operations::new(groups.to_vec(), index, AuditLog::disabled()),

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use lockkeeper::server::formats::fingerprint;
-use lockkeeper::server::locking::Token;
+use lockkeeper::server::stores::redis::formats::fingerprint;
+use lockkeeper::server::stores::redis::locking::Token;
 use redis::AsyncCommands as _;
 use serde_json::{Value, json};
 use tokio::time::Instant;

@@ -6,7 +6,7 @@ use lockkeeper::domain::Environment;
 use lockkeeper::domain::role::Role;
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::{AccessConfig, GroupConfig};
-use lockkeeper::server::formats::fingerprint;
+use lockkeeper::server::stores::redis::formats::fingerprint;
 use serde_json::{Value, json};
 
 use crate::access::{api_token, role_grant, start_console_with_access};

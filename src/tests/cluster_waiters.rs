@@ -2,7 +2,7 @@
 //! publishes to them.
 
 use lockkeeper::domain::NodeOutcome;
-use lockkeeper::server::formats::fingerprint;
+use lockkeeper::server::stores::redis::formats::fingerprint;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, PushInfo, PushKind, Value};
 use serde_json::json;

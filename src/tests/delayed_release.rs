@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lockkeeper::domain::{LockKey, NodeOutcome, NodeState};
-use lockkeeper::server::locking::wait_queue::WaitQueues;
-use lockkeeper::server::locking::{AcquireParams, AcquireResult, Token, acquire_within};
-use lockkeeper::server::nodes::scripts::RELEASE;
+use lockkeeper::server::stores::redis::locking::wait_queue::WaitQueues;
+use lockkeeper::server::stores::redis::locking::{
+    AcquireParams, AcquireResult, Token, acquire_within,
+};
+use lockkeeper::server::stores::redis::nodes::scripts::RELEASE;
 use redis::AsyncCommands as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};

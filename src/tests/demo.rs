@@ -8,7 +8,7 @@ use lockkeeper::domain::quorum::majority;
 use lockkeeper::domain::{Format, Lease, LockKey};
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::demo::{self, DemoOptions, RunningDemo};
-use lockkeeper::server::formats::{DetectedLock, detect};
+use lockkeeper::server::stores::redis::formats::{DetectedLock, detect};
 use redis::FromRedisValue;
 use tokio_util::sync::CancellationToken;
 

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use lockkeeper::server::locking::wait_queue::WaitQueues;
-use lockkeeper::server::locking::{AcquireParams, AcquireResult, Token};
+use lockkeeper::server::stores::redis::locking::wait_queue::WaitQueues;
+use lockkeeper::server::stores::redis::locking::{AcquireParams, AcquireResult, Token};
 use serde_json::{Value, json};
 
 use tokio_util::sync::CancellationToken;

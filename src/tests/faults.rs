@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use lockkeeper::domain::{LockKey, NodeOutcome};
 use lockkeeper::server::config::GroupConfig;
-use lockkeeper::server::locking::AcquireResult;
+use lockkeeper::server::stores::redis::locking::AcquireResult;
 
 use crate::support::locking::{AcquiredLock, acquire};
 use crate::support::proxy::{ProxiedNodes, Proxy};

@@ -4,8 +4,10 @@
 use std::time::Duration;
 
 use lockkeeper::domain::{LockKey, NodeOutcome};
-use lockkeeper::server::locking::{AcquireOutcome, AcquireResult, Token, acquire, fence};
-use lockkeeper::server::nodes::Group;
+use lockkeeper::server::stores::redis::locking::{
+    AcquireOutcome, AcquireResult, Token, acquire, fence,
+};
+use lockkeeper::server::stores::redis::nodes::Group;
 use redis::AsyncCommands as _;
 
 use crate::support::redis_nodes::{RedisNodes, TestGroup};

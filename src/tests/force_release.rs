@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use lockkeeper::domain::reason::{PossibleEffect, Reason};
 use lockkeeper::domain::{LockKey, NodeOutcome};
-use lockkeeper::server::formats::fingerprint;
+use lockkeeper::server::stores::redis::formats::fingerprint;
 use redis::AsyncCommands as _;
 use redis::aio::MultiplexedConnection;
 

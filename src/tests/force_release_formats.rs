@@ -7,7 +7,7 @@ use lockkeeper::domain::library::ReleaseStrategy;
 use lockkeeper::domain::{Format, LockKey, NodeOutcome};
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::{FormatOverride, GroupConfig};
-use lockkeeper::server::formats::fingerprint;
+use lockkeeper::server::stores::redis::formats::fingerprint;
 use redis::aio::MultiplexedConnection;
 use strum::VariantArray as _;
 

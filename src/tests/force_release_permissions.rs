@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use lockkeeper::domain::library::ReleaseStrategy;
 use lockkeeper::domain::{Format, NodeOutcome};
-use lockkeeper::server::locking::{Permissions, force_permissions};
+use lockkeeper::server::stores::redis::locking::{Permissions, force_permissions};
 use strum::VariantArray as _;
 
 use crate::force_release_cases::{Case, cases};

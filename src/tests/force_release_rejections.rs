@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lockkeeper::domain::{Format, NodeOutcome};
 use lockkeeper::server::config::{FormatOverride, GroupConfig};
-use lockkeeper::server::formats::fingerprint;
+use lockkeeper::server::stores::redis::formats::fingerprint;
 use redis::AsyncCommands as _;
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@
 use std::process::Stdio;
 
 use lockkeeper::domain::NodeOutcome;
-use lockkeeper::server::formats::fingerprint;
+use lockkeeper::server::stores::redis::formats::fingerprint;
 use redis::AsyncCommands as _;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lockkeeper::domain::{Confidence, Format, LockKey, Mode};
 use lockkeeper::server::clock::Clock;
-use lockkeeper::server::formats::{DetectedLock, detect};
+use lockkeeper::server::stores::redis::formats::{DetectedLock, detect};
 
 use crate::support::programs::{self, node, python};
 use crate::support::redis_nodes::{RedisNodes, TestGroup};

@@ -4,7 +4,7 @@
 use lockkeeper::domain::LockKey;
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::RedisUrl;
-use lockkeeper::server::formats::{DetectedLock, detect};
+use lockkeeper::server::stores::redis::formats::{DetectedLock, detect};
 use redis::aio::MultiplexedConnection;
 
 use crate::support::redis_nodes::{RedisNodes, TestGroup};

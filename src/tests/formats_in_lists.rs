@@ -4,7 +4,7 @@
 use futures::StreamExt as _;
 use lockkeeper::domain::Format;
 use lockkeeper::server::config::FormatOverride;
-use lockkeeper::server::formats::fingerprint;
+use lockkeeper::server::stores::redis::formats::fingerprint;
 use serde_json::{Value, json};
 
 use crate::formats_emulated::{Emulator, MADELSON_1, MADELSON_2, UUID_1};

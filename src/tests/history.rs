@@ -20,7 +20,7 @@ fn token(n: u32) -> String {
 }
 
 fn fingerprint_of(token: &str) -> String {
-    lockkeeper::server::formats::fingerprint(token.as_bytes()).to_string()
+    lockkeeper::server::stores::redis::formats::fingerprint(token.as_bytes()).to_string()
 }
 
 async fn set(client: &mut MultiplexedConnection, key: &str, token: &str, ms: u64) {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use lockkeeper::domain::LockKey;
 use lockkeeper::domain::reason::Reason;
 use lockkeeper::server::config::GroupConfig;
-use lockkeeper::server::key_state::{RedisValue, Ttl};
+use lockkeeper::server::stores::redis::key_state::{RedisValue, Ttl};
 use redis::AsyncCommands as _;
 use redis::aio::MultiplexedConnection;
 

@@ -2,7 +2,7 @@
 //! and other locks are listed as usual.
 
 use lockkeeper::server::config::GroupConfig;
-use lockkeeper::server::formats::fingerprint;
+use lockkeeper::server::stores::redis::formats::fingerprint;
 use redis::aio::MultiplexedConnection;
 use serde_json::json;
 

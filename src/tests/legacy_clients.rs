@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use lockkeeper::domain::{Format, NodeOutcome};
-use lockkeeper::server::formats::{detect, fingerprint};
-use lockkeeper::server::locking::{AcquireResult, Token, extend, release};
+use lockkeeper::server::stores::redis::formats::{detect, fingerprint};
+use lockkeeper::server::stores::redis::locking::{AcquireResult, Token, extend, release};
 use redis::AsyncCommands as _;
 use redis::aio::MultiplexedConnection;
 use tokio::sync::Barrier;

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use lockkeeper::domain::{LockKey, NodeOutcome};
 use lockkeeper::server::clock::Clock;
-use lockkeeper::server::formats::fingerprint;
-use lockkeeper::server::locking::wait_queue::WaitQueues;
-use lockkeeper::server::locking::{
+use lockkeeper::server::stores::redis::formats::fingerprint;
+use lockkeeper::server::stores::redis::locking::wait_queue::WaitQueues;
+use lockkeeper::server::stores::redis::locking::{
     AcquireAttempt, AcquireOutcome, AcquireParams, AcquireResult, Layout, Token, acquire_within,
     extend, fence, release,
 };
-use lockkeeper::server::nodes::Group;
+use lockkeeper::server::stores::redis::nodes::Group;
 use redis::AsyncCommands as _;
 use redis::aio::MultiplexedConnection;
 use serde_json::json;

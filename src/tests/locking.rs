@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use lockkeeper::domain::reason::Reason;
 use lockkeeper::domain::{Format, LockKey, NodeOutcome};
-use lockkeeper::server::formats::fingerprint;
-use lockkeeper::server::locking::{AcquireResult, Token, acquire, extend, release};
+use lockkeeper::server::stores::redis::formats::fingerprint;
+use lockkeeper::server::stores::redis::locking::{AcquireResult, Token, acquire, extend, release};
 use redis::AsyncCommands as _;
 
 use crate::support::locking::{assert_quorum_outcome, expect_acquired, outcomes};

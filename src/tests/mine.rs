@@ -3,8 +3,8 @@
 
 use lockkeeper::domain::{Format, ReleaseResult};
 use lockkeeper::server::access::Principal;
-use lockkeeper::server::formats::fingerprint;
 use lockkeeper::server::operations::AcquireRequest;
+use lockkeeper::server::stores::redis::formats::fingerprint;
 use redis::AsyncCommands as _;
 
 use crate::auto_renewal::{KEY, acquire_request, connected_group, lock_id, start_operations};

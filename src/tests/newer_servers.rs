@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use lockkeeper::domain::{LockKey, NodeOutcome};
-use lockkeeper::server::locking::{AcquireResult, Token, acquire, extend, release};
+use lockkeeper::server::stores::redis::locking::{AcquireResult, Token, acquire, extend, release};
 use redis::AsyncCommands as _;
 
 use crate::support::locking::expect_acquired;

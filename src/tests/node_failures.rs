@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use lockkeeper::domain::reason::Reason;
 use lockkeeper::domain::{LockKey, NodeOutcome, NodeState};
-use lockkeeper::server::locking::{
+use lockkeeper::server::stores::redis::locking::{
     AcquireAttempt, AcquireParams, AcquireResult, Token, acquire, extend, release,
 };
 use redis::AsyncCommands as _;

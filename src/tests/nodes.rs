@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use lockkeeper::domain::reason::Reason;
 use lockkeeper::domain::{LockKey, NodeState, ReplicationRole};
 use lockkeeper::server::config::{GroupConfig, RedisUrl};
-use lockkeeper::server::key_state::RedisValue;
+use lockkeeper::server::stores::redis::key_state::RedisValue;
 use redis::AsyncCommands as _;
 
 use crate::support::fake_servers::FakeServer;

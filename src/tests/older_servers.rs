@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use lockkeeper::domain::NodeOutcome;
-use lockkeeper::server::formats::fingerprint;
-use lockkeeper::server::locking::{
+use lockkeeper::server::stores::redis::formats::fingerprint;
+use lockkeeper::server::stores::redis::locking::{
     AcquireAttempt, AcquireParams, AcquireResult, Layout, extend, release,
 };
 use serde_json::json;

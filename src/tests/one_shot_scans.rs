@@ -30,7 +30,7 @@ async fn create_locks(nodes: &RedisNodes) {
 }
 
 fn index_without_watchers(group: &TestGroup, stop: &CancellationToken) -> Index {
-    let groups = [std::sync::Arc::clone(group)];
+    let groups = [group.to_group()];
     Index::without_watchers(&groups, Clock::system(), stop, &TaskTracker::new())
 }
 
@@ -47,7 +47,7 @@ async fn an_index_without_watchers_is_filled_only_by_a_one_shot_scan() {
     let _stops_when_dropped = stop.clone().drop_guard();
     let index = index_without_watchers(&group, &stop);
     assert_eq!(index.snapshot().lock_count(), 0);
-    let report = index.scan_once(&group, scan_deadline()).await;
+    let report = index.scan_once(&group.to_group(), scan_deadline()).await;
     assert_eq!(report.scanned_nodes.len(), 3);
     let is_held = |verdict: Verdict| verdict == Verdict::Held;
     let snapshot = index.snapshot();
@@ -79,7 +79,9 @@ async fn a_node_that_hangs_during_a_scan_is_scanned_again() {
             .await;
         nodes.0[1].resume().await;
     };
-    let (report, ()) = tokio::join!(index.scan_once(&group, scan_deadline()), interruption);
+    let observed = group.to_group();
+    let scan = index.scan_once(&observed, scan_deadline());
+    let (report, ()) = tokio::join!(scan, interruption);
     assert_eq!(report.scanned_nodes.len(), 3, "{report:?}");
     let snapshot = index.snapshot();
     assert_eq!(snapshot.lock_count(), LOCKS);
@@ -96,7 +98,7 @@ async fn an_unreachable_node_is_not_reported_as_scanned() {
     let _stops_when_dropped = stop.clone().drop_guard();
     let index = index_without_watchers(&group, &stop);
     nodes.0[2].kill().await;
-    let report = index.scan_once(&group, scan_deadline()).await;
+    let report = index.scan_once(&group.to_group(), scan_deadline()).await;
     let scanned: Vec<&str> = report.scanned_nodes.iter().map(String::as_str).collect();
     assert_eq!(scanned, ["a", "b"]);
     assert_eq!(index.snapshot().lock_count(), LOCKS);

@@ -1,7 +1,7 @@
 //! Releases that reach too few nodes to remove the owner's quorum: they are reported as partial and
 //! completed later.
 
-use lockkeeper::server::formats::fingerprint;
+use lockkeeper::server::stores::redis::formats::fingerprint;
 use serde_json::{Value, json};
 
 use crate::api::lock_path;

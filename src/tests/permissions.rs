@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lockkeeper::domain::reason::Reason;
 use lockkeeper::domain::{LockKey, NodeOutcome, NodeResult};
-use lockkeeper::server::locking::{
+use lockkeeper::server::stores::redis::locking::{
     AcquireAttempt, AcquireParams, AcquireResult, Layout, Permissions, extend, release,
 };
 use redis::AsyncCommands as _;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use lockkeeper::domain::{LockKey, NodeOutcome};
-use lockkeeper::server::locking::{
+use lockkeeper::server::stores::redis::locking::{
     AcquireAttempt, AcquireParams, AcquireResult, Layout, Token, acquire, extend, release,
 };
 use redis::AsyncCommands as _;

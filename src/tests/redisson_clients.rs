@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lockkeeper::domain::{Format, NodeOutcome};
-use lockkeeper::server::formats::{self, fingerprint};
-use lockkeeper::server::locking::wait_queue::WaitQueues;
-use lockkeeper::server::locking::{
+use lockkeeper::server::stores::redis::formats::{self, fingerprint};
+use lockkeeper::server::stores::redis::locking::wait_queue::WaitQueues;
+use lockkeeper::server::stores::redis::locking::{
     AcquireAttempt, AcquireParams, AcquireResult, Layout, acquire_within, extend, release,
 };
-use lockkeeper::server::nodes::Group;
+use lockkeeper::server::stores::redis::nodes::Group;
 use redis::AsyncCommands as _;
 use redis::aio::MultiplexedConnection;
 

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockkeeper::domain::NodeOutcome;
-use lockkeeper::server::formats::fingerprint;
-use lockkeeper::server::locking::{AcquireAttempt, AcquireParams, AcquireResult, Layout, release};
-use lockkeeper::server::nodes::Group;
+use lockkeeper::server::stores::redis::formats::fingerprint;
+use lockkeeper::server::stores::redis::locking::{
+    AcquireAttempt, AcquireParams, AcquireResult, Layout, release,
+};
+use lockkeeper::server::stores::redis::nodes::Group;
 use redis::AsyncCommands as _;
 use redis::aio::MultiplexedConnection;
 use serde_json::json;

@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use lockkeeper::domain::NodeOutcome;
-use lockkeeper::server::locking::{AcquireAttempt, AcquireParams, AcquireResult, Layout, release};
+use lockkeeper::server::stores::redis::locking::{
+    AcquireAttempt, AcquireParams, AcquireResult, Layout, release,
+};
 use redis::AsyncCommands as _;
 
 use crate::support::locking::assert_quorum_outcome;

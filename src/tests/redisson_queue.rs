@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use lockkeeper::domain::{LockKey, NodeOutcome};
 use lockkeeper::server::clock::Clock;
-use lockkeeper::server::formats::fingerprint;
-use lockkeeper::server::locking::{AcquireAttempt, AcquireResult, Layout, release};
-use lockkeeper::server::nodes::scripts::{ACQUIRE_REDISSON, AcquireReply};
+use lockkeeper::server::stores::redis::formats::fingerprint;
+use lockkeeper::server::stores::redis::locking::{AcquireAttempt, AcquireResult, Layout, release};
+use lockkeeper::server::stores::redis::nodes::scripts::{ACQUIRE_REDISSON, AcquireReply};
 use redis::AsyncCommands as _;
 
 use crate::support::force_release::force_release;
@@ -139,7 +139,7 @@ async fn a_head_that_leaves_the_queue_of_a_free_lock_wakes_the_next_waiter() {
 
 async fn lock_owner(group: &TestGroup) -> Option<lockkeeper::domain::Owner> {
     let state = group.key_state(&KEY.into()).await?;
-    let lock = lockkeeper::server::formats::detect(&state, true)?;
+    let lock = lockkeeper::server::stores::redis::formats::detect(&state, true)?;
     Some(lock.owners[0].owner.clone())
 }
 

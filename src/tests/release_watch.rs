@@ -4,7 +4,7 @@
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
-use lockkeeper::server::formats::fingerprint;
+use lockkeeper::server::stores::redis::formats::fingerprint;
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, BufReader};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lockkeeper::domain::reason::Reason;
 use lockkeeper::domain::{LockKey, NodeOutcome};
-use lockkeeper::server::locking::{AcquireResult, Token, acquire, extend};
+use lockkeeper::server::stores::redis::locking::{AcquireResult, Token, acquire, extend};
 
 use crate::support::console::TestConsole;
 use crate::support::locking::expect_acquired;

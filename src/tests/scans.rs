@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use lockkeeper::domain::LockKey;
-use lockkeeper::server::nodes::ScanEvent;
+use lockkeeper::server::stores::ScanEvent;
 use redis::AsyncCommands as _;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;

@@ -5,7 +5,7 @@ use redis::AsyncCommands as _;
 use serde_json::{Value, json};
 
 use lockkeeper::server::clock::Clock;
-use lockkeeper::server::formats::fingerprint;
+use lockkeeper::server::stores::redis::formats::fingerprint;
 
 use crate::support::console::TestConsole;
 use crate::support::redis_nodes::{RedisNode, RedisNodes};

@@ -5,25 +5,23 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt as _;
 use futures::future::join_all;
-use futures::stream::FuturesUnordered;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::options::ConfigSource;
 use super::{Failure, identity, output};
-use crate::domain::{LockId, NodeState, OperationError};
+use crate::domain::{LockId, OperationError};
 use crate::server::access::Principal;
 use crate::server::audit::AuditLog;
 use crate::server::clock::Clock;
 use crate::server::config::{AuditConfig, GroupConfig, StorageConfig};
 use crate::server::index::Index;
-use crate::server::nodes::Group;
 use crate::server::operations::Operations;
-use crate::server::restarts::RestartFile;
 use crate::server::storage::Storage;
+use crate::server::stores::redis::restarts::RestartFile;
+use crate::server::stores::{Group, GroupOptions, Observations};
 
 /// How long background work may delay the end of a command.
 const MAX_BACKGROUND_WAIT: Duration = Duration::from_millis(300);
@@ -83,7 +81,13 @@ impl Standalone {
         // nodes.
         let history = history.unwrap_or_default().ignoring_membership();
         let start = |config| {
-            Group::start_with_history(config, clock.clone(), stop.clone(), history.clone())
+            let options = GroupOptions {
+                closing: stop.clone(),
+                stop: stop.clone(),
+                history: history.clone(),
+                observations: Observations::default(),
+            };
+            Group::start(config, options, clock.clone())
         };
         let groups: Vec<Arc<Group>> = configs.into_iter().map(start).collect();
         let storage_exists = storage.url.path().is_none_or(|path| path.exists());
@@ -117,19 +121,7 @@ impl Standalone {
     /// lease.
     pub async fn wait_for_quorum(&self) {
         for group in &self.groups {
-            group.wait_until_discovered().await;
-            let nodes = group.nodes();
-            let mut attempts: FuturesUnordered<_> = nodes
-                .iter()
-                .map(|node| node.wait_for_first_attempt())
-                .collect();
-            while attempts.next().await.is_some() {
-                let nodes = group.node_views();
-                let up = nodes.iter().filter(|node| node.state == NodeState::Up);
-                if up.count() >= group.quorum() {
-                    break;
-                }
-            }
+            group.wait_for_quorum().await;
         }
     }
 

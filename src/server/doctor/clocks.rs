@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{GroupFacts, NodeFacts, Rule, finding_about_group, finding_about_nodes};
 use crate::domain::finding::{Finding, FindingEvidence, FindingKind, ObservedFact, Severity};
-use crate::server::nodes::health::ClockStep;
+use crate::server::stores::redis::nodes::health::ClockStep;
 
 pub(super) const RULES: &[Rule] = &[
     check_node_clocks,

@@ -8,7 +8,7 @@ use crate::domain::finding::ObservedFact;
 use crate::domain::reason::Reason;
 use crate::domain::{GroupKind, NodeState, NodeView, Timestamp};
 use crate::server::config::GroupConfig;
-use crate::server::nodes::node_info::NodeInfo;
+use crate::server::stores::redis::nodes::node_info::NodeInfo;
 
 /// Everything that the rules read about one group.
 pub struct GroupFacts<'a> {

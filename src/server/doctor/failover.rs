@@ -4,7 +4,7 @@
 use super::{GroupFacts, Rule, finding_about_nodes};
 use crate::domain::finding::{Finding, FindingKind, InfoSection, ObservedFact, Severity};
 use crate::domain::{Environment, GroupKind};
-use crate::server::nodes::node_info::NodeInfo;
+use crate::server::stores::redis::nodes::node_info::NodeInfo;
 
 pub(super) const RULES: &[Rule] = &[
     check_replica_count,

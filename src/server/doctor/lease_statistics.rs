@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::domain::finding::{FindingEvidence, ObservedFact};
 use crate::domain::{Confidence, Flag, Format, Lease, Lock, RenewalSource, Timestamp};
-use crate::server::locking::Layout;
+use crate::server::stores::redis::locking::Layout;
 
 /// A renewal is late if less than the lease divided by this was left.
 const MIN_MARGIN_DIVISOR: u32 = 10;

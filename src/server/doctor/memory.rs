@@ -2,7 +2,7 @@
 
 use super::{GroupFacts, Rule, finding_about_nodes};
 use crate::domain::finding::{Finding, FindingKind, ObservedFact, Severity};
-use crate::server::nodes::node_info::NodeInfo;
+use crate::server::stores::redis::nodes::node_info::NodeInfo;
 
 pub(super) const RULES: &[Rule] = &[
     check_eviction,

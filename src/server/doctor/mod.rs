@@ -32,7 +32,7 @@ use crate::domain::finding::{
     Finding, FindingEvidence, FindingKind, GroupDiagnosis, ObservedFact, Severity, SkippedCheck,
     UnavailableData,
 };
-use crate::server::nodes::node_info::NodeInfo;
+use crate::server::stores::redis::nodes::node_info::NodeInfo;
 
 /// One check of a group.
 type Rule = fn(&GroupFacts<'_>) -> Option<Finding>;

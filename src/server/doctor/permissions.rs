@@ -6,7 +6,7 @@ use super::{GroupFacts, LeaseStatistics, NodeFacts, Rule, finding_about_nodes};
 use crate::domain::finding::{Finding, FindingKind, ObservedFact, Severity};
 use crate::domain::{GroupKind, MissingPermission};
 use crate::server::config::GroupConfig;
-use crate::server::nodes::node_info::{CommandPermissions, NodeInfo};
+use crate::server::stores::redis::nodes::node_info::{CommandPermissions, NodeInfo};
 
 pub(super) const RULES: &[Rule] = &[
     check_observe_permissions,

@@ -6,7 +6,7 @@ use super::{GroupFacts, NodeFacts, Rule, finding_about_nodes};
 use crate::domain::finding::{
     DelayedRestart, Finding, FindingKind, InfoSection, ObservedFact, Severity,
 };
-use crate::server::nodes::node_info::NodeInfo;
+use crate::server::stores::redis::nodes::node_info::NodeInfo;
 
 pub(super) const RULES: &[Rule] = &[
     check_persistence,

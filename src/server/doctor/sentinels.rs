@@ -8,7 +8,7 @@ use super::leases::lease_evidence;
 use super::{GroupFacts, NodeFacts, Rule, finding_about_group, finding_about_nodes};
 use crate::domain::GroupKind;
 use crate::domain::finding::{Finding, FindingEvidence, FindingKind, ObservedFact};
-use crate::server::nodes::sentinel_view::SentinelView;
+use crate::server::stores::redis::nodes::sentinel_view::SentinelView;
 
 pub(super) const RULES: &[Rule] = &[
     check_sentinel_count,

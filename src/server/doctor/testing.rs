@@ -10,7 +10,7 @@ use crate::domain::{
     RenewalSource, RenewalStats, Severity, Timestamp, Verdict, testing,
 };
 use crate::server::config::{GroupConfig, RedisUrl};
-use crate::server::nodes::node_info::NodeInfo;
+use crate::server::stores::redis::nodes::node_info::NodeInfo;
 
 /// The time of the checkup.
 pub const NOW: Timestamp = Timestamp::from_millis(1_795_200_000_000);

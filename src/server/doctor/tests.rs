@@ -4,8 +4,8 @@ use super::testing::{NOW, config, findings_after, findings_in, healthy_group, re
 use super::*;
 use crate::domain::reason::Reason;
 use crate::domain::{FeedLevel, NodeState, ReplicationRole};
-use crate::server::nodes::health::ClockStep;
-use crate::server::nodes::node_info::NodeInfo;
+use crate::server::stores::redis::nodes::health::ClockStep;
+use crate::server::stores::redis::nodes::node_info::NodeInfo;
 
 /// Replaces fields of a node's `INFO`.
 fn with_info(n: u8, info: &str) -> impl Fn(&mut GroupFacts<'_>) {

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use super::recheck_timers::RecheckTimers;
 use crate::domain::LockKey;
-use crate::server::nodes::{Group, LockPrefixes};
+use crate::server::stores::{Group, LockPrefixes};
 
 /// Settings and channels of one group. Cheap to clone.
 #[derive(Clone)]

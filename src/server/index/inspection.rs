@@ -5,12 +5,12 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use super::fold::{Transition, fold};
-use super::merge::KeyObservation;
+use super::merge::{KeyObservation, merge};
 use super::report::Report;
 use super::{Index, LockInspection};
 use crate::domain::{Change, Lock, LockId, LockKey};
 use crate::server::clock::ClockReading;
-use crate::server::nodes::Group;
+use crate::server::stores::{Group, ReadCause};
 
 impl Index {
     /// Reads one lock from all nodes and updates the index.
@@ -20,9 +20,9 @@ impl Index {
     /// the slowest reachable node, at most `command_timeout`.
     pub async fn inspect(&self, group: &Group, key: &LockKey) -> Option<LockInspection> {
         let keys = std::slice::from_ref(key);
-        let inspection = group.inspect(keys).await;
-        let read_at = inspection.requested_at;
-        let mut observations = self.build_observations(group, inspection, keys);
+        let reading = self.read_locks(group, keys, ReadCause::Routine).await;
+        let read_at = reading.requested_at;
+        let mut observations = merge(reading, keys);
         let feed = group.feed_coverage();
         for observation in &mut observations {
             let feed_since = feed.complete_since(&observation.key);

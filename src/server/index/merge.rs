@@ -1,4 +1,4 @@
-//! Merges what the nodes returned for each key into one observation per key. No I/O.
+//! Merges what the nodes show for each key into one observation per key. No I/O.
 
 use super::history::HoldExpectation;
 use super::holders::LeasesByOwner;
@@ -7,9 +7,7 @@ use crate::domain::{
     Confidence, Evidence, Fingerprint, Format, LockKey, Mode, NodeObservation, Observation,
     Timestamp,
 };
-use crate::server::config::KeyPatterns;
-use crate::server::formats::{self, DetectedLock};
-use crate::server::nodes::Inspection;
+use crate::server::stores::{DetectedLock, KeyReading, LockReading};
 
 /// One key of a poll: the reply of each configured node and what the format recognition found.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,16 +75,12 @@ impl KeyObservation {
 }
 
 /// Turns a poll of `keys` into one observation per key, in order.
-pub fn merge(
-    inspection: Inspection,
-    keys: &[LockKey],
-    patterns: KeyPatterns<'_>,
-) -> Vec<KeyObservation> {
+pub fn merge(reading: LockReading, keys: &[LockKey]) -> Vec<KeyObservation> {
     let mut observations: Vec<KeyObservation> = keys
         .iter()
         .map(|key| KeyObservation {
             key: key.clone(),
-            nodes: Vec::with_capacity(inspection.nodes.len()),
+            nodes: Vec::with_capacity(reading.nodes.len()),
             format_info: None,
             restart_hazard: false,
             evidence: Vec::new(),
@@ -97,17 +91,18 @@ pub fn merge(
             local_renewals: None,
         })
         .collect();
-    for node in inspection.nodes {
+    for node in reading.nodes {
         let indexes = node.resolved_key_indexes(keys.len());
         match node.result {
-            Ok(key_states) => {
-                for (index, key_state) in indexes.into_iter().zip(key_states) {
+            Ok(key_readings) => {
+                for (index, key_reading) in indexes.into_iter().zip(key_readings) {
                     let Some(observation) = observations.get_mut(index) else {
                         continue;
                     };
-                    let recognised = key_state
-                        .as_ref()
-                        .and_then(|key_state| formats::detect_with_patterns(key_state, patterns));
+                    let recognised = match key_reading {
+                        KeyReading::Lock(lock) => Some(lock),
+                        KeyReading::Absent | KeyReading::NotALock => None,
+                    };
                     if let Some(info) = recognised.as_ref().map(format_info) {
                         // Nodes may disagree while the owner changes. The lock is shown with the
                         // format of the first reply.

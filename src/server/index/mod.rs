@@ -36,7 +36,6 @@ mod view_cache;
 mod watcher;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -44,11 +43,11 @@ use tokio_util::task::TaskTracker;
 
 use crate::domain::{
     Change, Fingerprint, GroupView, History, Lock, LockId, LockKey, MonitorSample, NodeObservation,
-    Observation, Timestamp,
+    Timestamp,
 };
 use crate::server::clock::{Clock, MonotonicTime};
-use crate::server::config::KeyPatterns;
-use crate::server::nodes::{Group, Inspection, initial_coverage};
+use crate::server::stores::scan::initial_coverage;
+use crate::server::stores::{Group, LockReading, ReadCause};
 use contention::Contention;
 use event::EventId;
 use full_snapshot::FullSnapshotCache;
@@ -56,7 +55,6 @@ use group_registry::GroupRegistry;
 use history::Histories;
 use local_demand::LocalDemand;
 use local_renewals::LocalRenewals;
-use merge::KeyObservation;
 use observer::Observer;
 pub use one_shot_scan::OneShotScan;
 use queries::QueryPermits;
@@ -336,52 +334,15 @@ impl Index {
         &self.local_demand
     }
 
-    /// Turns the nodes' replies into one observation per key, using the configured formats and the
-    /// semaphores discovered so far.
-    fn build_observations(
+    /// Reads some keys from the nodes of a group, with the semaphores discovered so far.
+    async fn read_locks(
         &self,
         group: &Group,
-        inspection: Inspection,
         keys: &[LockKey],
-    ) -> Vec<KeyObservation> {
-        let requested_at = inspection.requested_at.wall;
-        let observations = self.recognise_keys(group, inspection, keys);
-        let (now, max_lease) = (Instant::now(), group.config.locking.max_lease);
-        let nodes = observations
-            .iter()
-            .flat_map(|observation| &observation.nodes);
-        let leases = nodes.filter_map(|node| match &node.observation {
-            Observation::Holds { lease, .. } => Some(lease.remaining_ms(requested_at)),
-            Observation::Absent | Observation::Unreachable { .. } => None,
-        });
-        // A lock without expiry may be relied on for as long as the longest configured lease.
-        let remaining = |left_ms: Option<u64>| left_ms.map_or(max_lease, Duration::from_millis);
-        if let Some(longest_lease) = leases.map(remaining).max() {
-            group.leases().record_lease(longest_lease, now);
-        }
-        observations
-    }
-
-    fn recognise_keys(
-        &self,
-        group: &Group,
-        inspection: Inspection,
-        keys: &[LockKey],
-    ) -> Vec<KeyObservation> {
-        let excluded = group.prefixes().excluded();
-        let (patterns, discovered) = (
-            group.key_patterns(&excluded),
-            self.semaphores.format_overrides(&group.config.name),
-        );
-        if discovered.is_empty() {
-            return merge::merge(inspection, keys, patterns);
-        }
-        let format_overrides = [patterns.format_overrides, &discovered].concat();
-        let patterns = KeyPatterns {
-            format_overrides: &format_overrides,
-            ..patterns
-        };
-        merge::merge(inspection, keys, patterns)
+        cause: ReadCause<'_>,
+    ) -> LockReading {
+        let discovered = self.semaphores.format_overrides(&group.config.name);
+        group.read_locks(keys, cause, &discovered).await
     }
 
     /// Tracks a key as a Redisson semaphore after a client was seen waiting for a permit.

@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 use super::Index;
 use super::watcher::Watcher;
 use crate::domain::{NodeState, NodeView, Timestamp};
-use crate::server::nodes::scan::MAX_NAMES;
-use crate::server::nodes::{Group, LockNames};
+use crate::server::stores::scan::MAX_NAMES;
+use crate::server::stores::{Group, LockNames};
 
 /// How often node states are checked, to stop waiting for a node that went down.
 const NODE_CHECK_INTERVAL: Duration = Duration::from_millis(50);
@@ -43,7 +43,8 @@ pub(super) async fn scan_once(index: Index, group: Arc<Group>, deadline: Instant
     let (scanned_tx, mut scan_events) = mpsc::channel(64);
     // Every lock is new to a single scan.
     let names = Arc::new(LockNames::default());
-    tokio::spawn(Arc::clone(&group).scan(scanned_tx, names, stop));
+    let scanned = Arc::clone(&group);
+    tokio::spawn(async move { scanned.scan(scanned_tx, names, stop).await });
     let mut watcher = Watcher::one_shot(index.clone(), Arc::clone(&group));
     let mut check = interval(NODE_CHECK_INTERVAL);
     check.set_missed_tick_behavior(MissedTickBehavior::Delay);

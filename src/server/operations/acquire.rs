@@ -19,9 +19,7 @@ use crate::domain::operation_error::InvalidValue;
 use crate::domain::{AuditDetail, LockId, OperationError, OperationKind, Permission};
 use crate::server::access::{AuthMethod, Principal};
 use crate::server::audit::AuditOutcome;
-use crate::server::locking::wait_queue::WaiterInfo;
-use crate::server::locking::{self, AcquireOutcome, AcquireParams, HoldStatus, Layout, Token};
-use crate::server::nodes::Group;
+use crate::server::stores::{AcquireOutcome, Group, HoldRequest, HoldStatus, Token, WaiterInfo};
 use crate::server::telemetry::traces;
 use crate::server::webhooks::OperationEvent;
 
@@ -33,7 +31,7 @@ const MAX_LABEL_CHARS: usize = 64;
 /// A validated acquire.
 struct PreparedAcquire {
     group: Arc<Group>,
-    params: AcquireParams,
+    params: HoldRequest,
     wait: Duration,
     label: String,
     renewal_permit: Option<RenewalPermit>,
@@ -135,31 +133,34 @@ impl Operations {
                 },
             ));
         }
-        let Some(layout) = Layout::for_format(request.format) else {
-            let format = request.format;
+        let format = request.format;
+        if !group.can_acquire_format(format) {
             return Err(OperationError::invalid_field(
                 "format",
                 InvalidValue::UnsupportedFormat { format },
             ));
-        };
+        }
         let token = match &request.token {
             Some(token) => {
                 let token = check_token(token)?;
-                if let Some(cause) = layout.invalid_token_reason(&token) {
+                if let Some(cause) = group.invalid_token_reason(format, &token) {
                     return Err(OperationError::invalid_field("token", cause));
                 }
                 token
             }
-            None => layout.generate_token(if label.is_empty() { "console" } else { label }),
+            None => {
+                let label = if label.is_empty() { "console" } else { label };
+                group.generate_token(format, label)
+            }
         };
-        let params = AcquireParams {
-            layout,
+        let params = HoldRequest {
+            format,
             key: id.key.clone(),
             token,
             ttl,
             caller_supplied: request.token.is_some(),
         };
-        let renewal_permit = self.reserve_renewal(id, request, &params.token)?;
+        let renewal_permit = self.reserve_renewal(id, request, &group.hold_id(&params.token))?;
         Ok(PreparedAcquire {
             group,
             params,
@@ -223,10 +224,10 @@ impl Operations {
     ) -> Result<AcquiredLock, OperationError> {
         let token = Token::from_bytes(acquired.token.as_bytes());
         let group = self.group(&id.group)?;
-        if let Some(renewal) = self.renewals.get(id, &token) {
+        if let Some(renewal) = self.renewals.get(id, &group.hold_id(&token)) {
             return Ok(acquired.with_valid_until(renewal.state().valid_until(), self.index().now()));
         }
-        match locking::check_hold(&group, &id.key, &token).await {
+        match group.check_hold(&id.key, &token).await {
             HoldStatus::ValidUntil(until) => {
                 Ok(acquired.with_valid_until(until, self.index().now()))
             }
@@ -246,7 +247,7 @@ impl Operations {
         &self,
         group: &Arc<Group>,
         id: &LockId,
-        params: &AcquireParams,
+        params: &HoldRequest,
         wait: Duration,
         label: &str,
     ) -> AcquireOutcome {
@@ -256,15 +257,15 @@ impl Operations {
             let acquiring = {
                 let (group, params, cancellation) =
                     (Arc::clone(group), params.clone(), cancellation.clone());
-                async move { queues.try_once(&group, &params, cancellation).await }
+                async move { group.acquire_once(&params, &queues, cancellation).await }
             };
             return run_to_completion(params.caller_supplied, cancellation, acquiring).await;
         }
         let waiter = WaiterInfo {
             label: (!label.is_empty()).then(|| label.to_owned()),
-            fingerprint: Layout::hold_id(&params.token),
+            fingerprint: group.hold_id(&params.token),
             since: self.index().now(),
-            in_node_queue: params.layout.has_node_queue(),
+            in_node_queue: group.enters_node_queue(params.format),
         };
         let position = queues.join_named(&id.key, Some(waiter));
         // The index shows the number of waiters for a lock, so it is published at the start and the
@@ -280,13 +281,7 @@ impl Operations {
             async move {
                 // Boxed, because the future is large: unoptimised builds copy it on the stack, which a
                 // thread of 2 MiB does not survive.
-                let waiting = locking::acquire_within_cancellable(
-                    &group,
-                    &params,
-                    wait,
-                    position,
-                    cancellation,
-                );
+                let waiting = group.acquire_within(&params, wait, position, cancellation);
                 Box::pin(waiting).await
             }
         };

@@ -10,8 +10,7 @@ use crate::domain::operation_error::InvalidValue;
 use crate::domain::{AuditDetail, NodeView, OperationError, OperationKind, Permission, Scope};
 use crate::server::access::Principal;
 use crate::server::audit::{AuditOutcome, AuditRequest};
-use crate::server::nodes::Group;
-use crate::server::nodes::restart_history::NodeRecord;
+use crate::server::stores::{Group, NodeRecord};
 
 impl Operations {
     /// Clears the restart hazard of the current run of a node. In production `confirm` must be the node's name.
@@ -60,8 +59,8 @@ impl Operations {
         let scope = Scope::group(name).with_read_only(group.config.read_only);
         principal.authorize(Permission::ClearRestartHazard, scope)?;
         check_reason(reason)?;
-        let nodes = group.nodes();
-        if !nodes.iter().any(|candidate| candidate.name() == node) {
+        let views = group.node_views();
+        if !views.iter().any(|view| view.name == node) {
             return Err(unknown_node_error(node));
         }
         if group.config.environment.requires_confirmation() && confirm != Some(node) {

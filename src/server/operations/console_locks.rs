@@ -16,8 +16,7 @@ use crate::domain::{
 };
 use crate::server::access::Principal;
 use crate::server::audit::AuditOutcome;
-use crate::server::locking::Token;
-use crate::server::locking::renewal::{RenewalEnd, RenewalHandle, RenewalState};
+use crate::server::stores::{RenewalEnd, RenewalHandle, RenewalState, Token};
 
 /// How long an expired lock stays listed, so that its owner sees that it expired.
 const EXPIRED_RETENTION: Duration = Duration::from_mins(10);
@@ -115,8 +114,9 @@ impl Operations {
         check_key(&id.key)?;
         let acquired = self.acquire(principal, &id, request).await?;
         let token = Token::from_bytes(acquired.token.as_bytes());
+        let group = self.group(&id.group).ok();
         let hold = ConsoleHold {
-            renewal: self.renewals.get(&id, &token),
+            renewal: group.and_then(|group| self.renewals.get(&id, &group.hold_id(&token))),
             lock: ConsoleLock {
                 id: id.clone(),
                 fingerprint: acquired.fingerprint,

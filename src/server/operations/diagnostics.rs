@@ -10,7 +10,7 @@ use super::Operations;
 use crate::domain::{GroupDiagnosis, GroupNodeHistory, GroupView, OperationError, Timestamp};
 use crate::server::access::Principal;
 use crate::server::doctor::{self, GroupFacts, LeaseStatistics, NodeFacts};
-use crate::server::nodes::Group;
+use crate::server::stores::{Group, NodeReport};
 
 /// A diagnosis is cached for this long, so that the number of requests does not multiply the load
 /// on the nodes.
@@ -107,17 +107,16 @@ impl Operations {
     async fn diagnose(&self, group: &Group, now: Timestamp) -> GroupDiagnosis {
         let leases = self.leases(&group.config.name, now);
         let commands = doctor::probe_commands(&group.config, &leases);
-        let commands = commands.as_slice();
-        let nodes = group.nodes();
-        let reports = join_all(nodes.iter().map(|node| node.fetch_info(commands))).await;
+        let reports = group.fetch_node_reports(&commands).await;
         let views = group.node_views();
-        let facts = nodes.iter().zip(reports).filter_map(|(node, report)| {
+        let facts = reports.into_iter().filter_map(|report| {
+            let NodeReport { node, host, info } = report;
             // A cluster node may have been removed meanwhile.
-            let view = views.iter().find(|view| view.name == node.name())?;
+            let view = views.iter().find(|view| view.name == node)?.clone();
             Some(NodeFacts {
-                view: view.clone(),
-                host: node.host(),
-                report,
+                view,
+                host,
+                report: info,
             })
         });
         doctor::diagnose(&GroupFacts {

@@ -16,9 +16,9 @@ use crate::domain::{
 };
 use crate::server::access::Principal;
 use crate::server::audit::{AuditOutcome, OpenOperation};
-use crate::server::locking::renewal::{Loss, RenewalHandle};
-use crate::server::locking::{self, ForceRefusal, ForceReleaseOutcome, ForceTarget};
-use crate::server::nodes::Group;
+use crate::server::stores::{
+    ForceRefusal, ForceReleaseOutcome, ForceTarget, Group, Loss, RenewalHandle,
+};
 use crate::server::telemetry::traces;
 use crate::server::webhooks::OperationEvent;
 
@@ -147,7 +147,7 @@ impl Operations {
             Span::current().record("lockkeeper.format", lock.format.slug());
         }
         let target = force_target(id, request, last_state.as_deref());
-        let outcome = locking::force_release(group, target).await;
+        let outcome = group.force_release(target).await;
         let at = self.index().now();
         let outcome = match outcome.map_err(|refusal| refusal_error(refusal, id)) {
             Ok(outcome) => outcome,
@@ -231,7 +231,7 @@ impl Operations {
         let group = self.prepare_force_release(principal, id, request)?;
         let indexed_lock = self.indexed_lock(id);
         let target = force_target(id, request, indexed_lock.as_deref());
-        let outcome = locking::dry_run_force_release(&group, target).await;
+        let outcome = group.dry_run_force_release(target).await;
         let outcome = outcome.map_err(|refusal| refusal_error(refusal, id))?;
         check_force_released(&group, &outcome)?;
         Ok(outcome.nodes)

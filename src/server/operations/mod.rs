@@ -42,7 +42,7 @@ pub use owner_operations::ExtendedLease;
 pub use subscribe::SubscribeRequest;
 
 pub use crate::server::index::Subscription;
-pub use crate::server::locking::renewal::{Loss, RenewalHandle};
+pub use crate::server::stores::{Loss, RenewalHandle};
 
 use crate::domain::operation_error::{InternalError, InvalidValue};
 use crate::domain::{
@@ -53,9 +53,8 @@ use crate::server::access::Principal;
 use crate::server::audit::AuditLog;
 use crate::server::config::KeyRestriction;
 use crate::server::index::{Index, SubscriberView};
-use crate::server::locking::wait_queue::WaitQueues;
-use crate::server::nodes::Group;
 use crate::server::prefixes::PrefixStore;
+use crate::server::stores::{Group, WaitQueues};
 use crate::server::telemetry::Telemetry;
 use crate::server::webhooks::Webhooks;
 use console_locks::ConsoleLocks;

@@ -18,8 +18,7 @@ use crate::domain::{
 };
 use crate::server::access::Principal;
 use crate::server::audit::AuditOutcome;
-use crate::server::locking::{self, AcquireOutcome, AcquireResult, Layout, Token};
-use crate::server::nodes::Group;
+use crate::server::stores::{AcquireOutcome, AcquireResult, Group, Token, remaining_holds};
 use crate::server::webhooks::OperationEvent;
 
 /// The maximum length of a token in bytes: owners are read up to this length, so a longer token
@@ -58,10 +57,7 @@ impl Operations {
             let prepared = self.prepare_extend(principal, id, token, ttl_ms);
             let (group, token, ttl) = self.audit_refusal(&record, prepared)?;
             record.fingerprint = Some(token.fingerprint());
-            Span::current().record(
-                "lockkeeper.format",
-                Layout::of_token(&token).format().slug(),
-            );
+            Span::current().record("lockkeeper.format", group.format_of_token(&token).slug());
             let audit_entry = self.begin_audited(record, id).await?;
             let result = self.extend_on(&group, id, &token, ttl).await;
             audit_entry.end(&match &result {
@@ -107,7 +103,7 @@ impl Operations {
         token: &Token,
         ttl: Duration,
     ) -> Result<(ExtendedLease, Fingerprint), OperationError> {
-        let outcome = locking::extend(group, &id.key, token, ttl).await;
+        let outcome = group.extend(&id.key, token, ttl).await;
         let stored_token = outcome.token.as_ref().map(token_text);
         let owner = outcome.token.as_ref().unwrap_or(token).fingerprint();
         let (validity, nodes) = acquired_or_error(group, outcome, AttemptKind::Extend)
@@ -115,7 +111,7 @@ impl Operations {
         let expires_at = self.index().now().plus(validity);
         tracing::debug!(action = "extend", lock.group = id.group, lock.key = ?id.key, owner = %owner, "extended");
         self.index().record_local_renewals(id, &owner, 1);
-        if let Some(renewal) = self.renewals.get(id, token) {
+        if let Some(renewal) = self.renewals.get(id, &group.hold_id(token)) {
             renewal.record_extension(ttl, validity, nodes.clone(), owner.clone());
         }
         self.index().poll_soon(id);
@@ -140,10 +136,7 @@ impl Operations {
             let prepared = self.prepare_release(principal, id, token);
             let (group, token) = self.audit_refusal(&record, prepared)?;
             record.fingerprint = Some(token.fingerprint());
-            Span::current().record(
-                "lockkeeper.format",
-                Layout::of_token(&token).format().slug(),
-            );
+            Span::current().record("lockkeeper.format", group.format_of_token(&token).slug());
             let audit_entry = self.begin_audited(record, id).await?;
             let result = self.release_on(&group, id, &token).await;
             audit_entry.end(&release_audit_end(&result));
@@ -179,8 +172,8 @@ impl Operations {
         id: &LockId,
         token: &Token,
     ) -> Result<ReleaseResult, OperationError> {
-        let _renewal_pause = self.renewals.prepare_release(id, token);
-        let nodes = locking::release(group, &id.key, token).await;
+        let _renewal_pause = self.renewals.prepare_release(id, &group.hold_id(token));
+        let nodes = group.release(&id.key, token).await;
         let at = self.index().now();
         let other = |nodes| OperationError::NotOwner { nodes };
         let result = match is_held_by_others(group.quorum(), &nodes) {
@@ -194,7 +187,7 @@ impl Operations {
             return Err(error);
         }
         tracing::debug!(action = "release", lock.group = id.group, lock.key = ?id.key, owner = %token.fingerprint(), "released");
-        let holds = locking::remaining_holds(&nodes);
+        let holds = remaining_holds(&nodes);
         if holds.is_none() {
             self.queues(&id.group).wake_first(&id.key);
         }
@@ -291,7 +284,7 @@ pub(super) fn check_released(
     nodes: &[NodeResult],
     other: impl FnOnce(Vec<NodeResult>) -> OperationError,
 ) -> Result<(), OperationError> {
-    if locking::remaining_holds(nodes).is_some() {
+    if remaining_holds(nodes).is_some() {
         return Ok(());
     }
     let any =

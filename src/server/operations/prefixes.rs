@@ -11,9 +11,9 @@ use crate::domain::{
 };
 use crate::server::access::Principal;
 use crate::server::audit::{AuditOutcome, AuditRequest};
-use crate::server::nodes::Group;
-use crate::server::nodes::lock_prefixes::{MAX_PREFIXES, PrefixesFull, settings_change};
 use crate::server::storage::StorageError;
+use crate::server::stores::Group;
+use crate::server::stores::lock_prefixes::{MAX_PREFIXES, PrefixesFull, settings_change};
 
 /// Longer prefixes are truncated in the audit log, in characters: a client without permissions can
 /// choose them.

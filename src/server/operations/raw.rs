@@ -4,7 +4,6 @@ use super::Operations;
 use crate::domain::raw::RawNode;
 use crate::domain::{LockId, OperationError, Permission};
 use crate::server::access::Principal;
-use crate::server::formats::raw;
 
 impl Operations {
     /// The value that each node has under this key.
@@ -14,19 +13,6 @@ impl Operations {
         id: &LockId,
     ) -> Result<Vec<RawNode>, OperationError> {
         let group = self.group_for_read(principal, Permission::ReadRaw, id)?;
-        let excluded = group.prefixes().excluded();
-        let key_patterns = group.key_patterns(&excluded);
-        let inspection = group.inspect(std::slice::from_ref(&id.key)).await;
-        let node = |node: crate::server::nodes::NodeInspection| RawNode {
-            node: node.node,
-            content: node
-                .result
-                .map(|states| {
-                    let key_state = states.into_iter().next().flatten();
-                    key_state.map(|key_state| raw::redact(&key_state, key_patterns))
-                })
-                .map_err(|error| error.reason().clone()),
-        };
-        Ok(inspection.nodes.into_iter().map(node).collect())
+        Ok(group.read_raw(&id.key).await)
     }
 }

@@ -20,9 +20,7 @@ use crate::domain::{
 };
 use crate::server::access::Principal;
 use crate::server::audit::AuditOutcome;
-use crate::server::locking::{self, ForceTarget};
-use crate::server::nodes::Group;
-use crate::server::nodes::node::Node;
+use crate::server::stores::{ForceTarget, Group, RenewalHandle, StoreNode};
 use crate::server::webhooks::OperationEvent;
 
 /// How long unreachable nodes are retried.
@@ -95,15 +93,14 @@ impl Drop for CompletionSlot {
 impl Operations {
     /// Starts completing a force-release in the background, if nodes are outstanding.
     pub(super) fn spawn_completion(self: &Arc<Self>, incomplete: IncompleteRelease) {
-        let node_list = incomplete.group.nodes_for(&incomplete.id.key);
         let is_outstanding =
             |result: &NodeResult| matches!(result.outcome, NodeOutcome::Failed { .. });
         let nodes = incomplete.nodes.iter().enumerate();
-        let outstanding: Vec<(usize, Arc<Node>)> = nodes
+        let outstanding: Vec<(usize, StoreNode)> = nodes
             .filter(|(_, result)| is_outstanding(result))
             .filter_map(|(index, result)| {
-                let node = node_list.iter().find(|node| node.name() == result.node)?;
-                Some((index, Arc::clone(node)))
+                let (group, key) = (&incomplete.group, &incomplete.id.key);
+                Some((index, group.node_for(key, &result.node)?))
             })
             .collect();
         if outstanding.is_empty() {
@@ -146,9 +143,9 @@ struct ReleaseCompletion {
 }
 
 impl ReleaseCompletion {
-    async fn run(&mut self, outstanding: Vec<(usize, Arc<Node>)>) {
+    async fn run(&mut self, outstanding: Vec<(usize, StoreNode)>) {
         let (operations, incomplete) = (&self.operations, &self.incomplete);
-        let settling = |(index, node): (usize, Arc<Node>)| async move {
+        let settling = |(index, node): (usize, StoreNode)| async move {
             (index, incomplete.settle(operations, &node).await)
         };
         let mut settling: FuturesUnordered<_> = outstanding.into_iter().map(settling).collect();
@@ -189,7 +186,7 @@ impl ReleaseCompletion {
 
 impl IncompleteRelease {
     /// Retries the release on one node until its outcome is known.
-    async fn settle(&self, operations: &Operations, node: &Arc<Node>) -> NodeOutcome {
+    async fn settle(&self, operations: &Operations, node: &StoreNode) -> NodeOutcome {
         let acquired_at = self.last_state.as_ref().map(|lock| lock.acquired_at);
         let expected_hold = self.expected_hold.or(ObservedHold {
             acquired_at,
@@ -210,7 +207,7 @@ impl IncompleteRelease {
             if operations.was_reacquired_since(&self.id, &self.fingerprint, expected_hold) {
                 return NodeOutcome::OtherHold;
             }
-            match locking::force_release_on(&self.group, node, target).await {
+            match self.group.force_release_on(node, target).await {
                 NodeOutcome::Failed { .. } => {}
                 settled => return settled,
             }
@@ -229,7 +226,7 @@ impl IncompleteRelease {
         }
     }
 
-    fn renewal(&self, operations: &Operations) -> Option<Arc<locking::renewal::RenewalHandle>> {
+    fn renewal(&self, operations: &Operations) -> Option<Arc<RenewalHandle>> {
         operations
             .renewals
             .find_by_owner(&self.id, &self.fingerprint)

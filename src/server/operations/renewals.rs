@@ -17,12 +17,10 @@ use crate::domain::reason::Reason;
 use crate::domain::{Change, Fingerprint, LockId, NodeResult, OperationError, Permission};
 use crate::server::access::Principal;
 use crate::server::index::Index;
-use crate::server::locking::renewal::{
-    Loss, RenewalEnd, RenewalHandle, RenewalParams, RenewalPause, start_renewal,
+use crate::server::stores::{
+    Group, HoldRequest, Loss, RenewalEnd, RenewalHandle, RenewalLimits, RenewalParams,
+    RenewalPause, Token,
 };
-use crate::server::locking::renewal_schedule::RenewalLimits;
-use crate::server::locking::{AcquireParams, Layout, Token};
-use crate::server::nodes::Group;
 
 /// The maximum number of auto-renewals.
 const MAX_RENEWALS: usize = 10_000;
@@ -51,7 +49,7 @@ pub(super) type RenewalPermit = OwnedSemaphorePermit;
 pub(super) struct GrantedLock<'a> {
     id: &'a LockId,
     request: &'a AcquireRequest,
-    params: &'a AcquireParams,
+    params: &'a HoldRequest,
     validity: Duration,
     nodes: &'a [NodeResult],
     principal: &'a Principal,
@@ -84,13 +82,13 @@ impl Renewals {
         })
     }
 
-    /// The active auto-renewal of a lock for the owner of this token.
-    pub(super) fn get(&self, id: &LockId, token: &Token) -> Option<Arc<RenewalHandle>> {
+    /// The active auto-renewal of a hold, as [`Group::hold_id`] identifies it.
+    pub(super) fn get(&self, id: &LockId, hold: &Fingerprint) -> Option<Arc<RenewalHandle>> {
         let entries = self.entries();
         if entries.is_empty() {
             return None;
         }
-        let entry = entries.get(&(id.clone(), Layout::hold_id(token)))?;
+        let entry = entries.get(&(id.clone(), hold.clone()))?;
         entry.handle.is_active().then(|| Arc::clone(&entry.handle))
     }
 
@@ -109,12 +107,12 @@ impl Renewals {
 
     /// Stops the auto-renewal before its owner releases the lock. If the owner has more holds, it
     /// is suspended until the returned pause is dropped.
-    pub(super) fn prepare_release(&self, id: &LockId, token: &Token) -> Option<RenewalPause> {
+    pub(super) fn prepare_release(&self, id: &LockId, hold: &Fingerprint) -> Option<RenewalPause> {
         let mut entries = self.entries();
         if entries.is_empty() {
             return None;
         }
-        let key = (id.clone(), Layout::hold_id(token));
+        let key = (id.clone(), hold.clone());
         let entry = entries.get_mut(&key)?;
         entry.hold_count -= 1;
         if entry.hold_count > 0 {
@@ -128,7 +126,7 @@ impl Renewals {
     /// Starts an auto-renewal if there is a permit. Updates an existing one and returns `None`.
     fn start_or_extend(
         &self,
-        group: &Arc<Group>,
+        group: &Group,
         granted: &GrantedLock<'_>,
         key: &RenewalKey,
         permit: Option<RenewalPermit>,
@@ -147,10 +145,7 @@ impl Renewals {
             return None;
         }
         let permit = permit?;
-        let renewal = Arc::new(start_renewal(
-            Arc::clone(group),
-            granted.renewal_params(group),
-        ));
+        let renewal = Arc::new(group.start_renewal(granted.renewal_params(group)));
         let entry = RenewalEntry {
             handle: Arc::clone(&renewal),
             hold_count: 1,
@@ -190,7 +185,7 @@ impl<'a> GrantedLock<'a> {
     pub(super) fn new(
         id: &'a LockId,
         request: &'a AcquireRequest,
-        params: &'a AcquireParams,
+        params: &'a HoldRequest,
         validity: Duration,
         nodes: &'a [NodeResult],
         principal: &'a Principal,
@@ -237,9 +232,9 @@ impl Operations {
         &self,
         id: &LockId,
         request: &AcquireRequest,
-        token: &Token,
+        hold: &Fingerprint,
     ) -> Result<Option<RenewalPermit>, OperationError> {
-        if !request.auto_renew || self.renewals.get(id, token).is_some() {
+        if !request.auto_renew || self.renewals.get(id, hold).is_some() {
             return Ok(None);
         }
         let permit = self.renewals.reserve();
@@ -275,14 +270,14 @@ impl Operations {
             limits: RenewalLimits::NONE,
             lead_time,
         };
-        Ok(start_renewal(group, params))
+        Ok(group.start_renewal(params))
     }
 
     /// Starts the auto-renewal after an acquire if there is a permit. An existing one continues
     /// with the new lease.
     pub(super) fn start_auto_renewal(
         &self,
-        group: &Arc<Group>,
+        group: &Group,
         granted: &GrantedLock<'_>,
         permit: Option<RenewalPermit>,
     ) {
@@ -290,7 +285,7 @@ impl Operations {
         if permit.is_none() && !granted.params.caller_supplied {
             return;
         }
-        let key = (granted.id.clone(), Layout::hold_id(&granted.params.token));
+        let key = (granted.id.clone(), group.hold_id(&granted.params.token));
         let Some((renewal, permit)) = self.renewals.start_or_extend(group, granted, &key, permit)
         else {
             return;

@@ -10,7 +10,7 @@ use crate::domain::operation_error::{DenialReason, InvalidValue, LimitReached};
 use crate::domain::{AuditDetail, MonitorSample, OperationError, OperationKind, Permission, Scope};
 use crate::server::access::Principal;
 use crate::server::audit::{AuditOutcome, AuditRequest};
-use crate::server::nodes::monitor::{SampleError, sample};
+use crate::server::stores::SampleError;
 
 /// The maximum duration of a sample.
 pub const MAX_SAMPLE_DURATION: Duration = Duration::from_secs(10);
@@ -50,9 +50,10 @@ impl Operations {
         let name = group;
         let group = self.visible_group(principal, name)?;
         principal.authorize(Permission::Monitor, Scope::group(name))?;
-        let nodes = group.nodes();
-        let named = nodes.iter().find(|candidate| candidate.name() == node);
-        let node = named.ok_or_else(|| unknown_node_error(node))?;
+        let views = group.node_views();
+        if !views.iter().any(|view| view.name == node) {
+            return Err(unknown_node_error(node));
+        }
         if duration.is_zero() || duration > MAX_SAMPLE_DURATION {
             let max = MAX_SAMPLE_DURATION.as_secs();
             return Err(OperationError::invalid_field(
@@ -67,7 +68,8 @@ impl Operations {
                 cause: LimitReached::SampleRunning,
                 retry_after_ms: 1_000,
             })?;
-        let sample = sample(node, &group.config.keys, duration).await;
+        let sample = group.sample_contention(node, duration).await;
+        let sample = sample.ok_or_else(|| unknown_node_error(node))?;
         let sample = sample.map_err(|reason| match reason {
             SampleError::Rejected(cause) => OperationError::Forbidden {
                 cause: DenialReason::SampleRejected { cause },
@@ -77,7 +79,7 @@ impl Operations {
                 nodes_total: 1,
                 quorum: 1,
                 nodes: vec![crate::domain::NodeObservation {
-                    node: node.name().to_owned(),
+                    node: node.to_owned(),
                     observation: crate::domain::Observation::Unreachable { reason },
                 }],
             },

@@ -1,19 +1,18 @@
-//! The wait-for graph: this console's own waiters, and those in the queues of Redisson's fair
-//! locks, which are read on request.
+//! The wait-for graph: this console's own waiters, and those in the queues on the nodes, which are
+//! read on request.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Operations, count};
 use crate::domain::{
-    BlockingLock, Fingerprint, Format, Lock, LockId, LockKey, OperationError, Timestamp,
-    WaitForGraph, WaitQueue, Waiter,
+    BlockingLock, Fingerprint, Lock, LockId, LockKey, OperationError, Timestamp, WaitForGraph,
+    WaitQueue, Waiter,
 };
 use crate::server::access::Principal;
-use crate::server::formats;
-use crate::server::locking::fair_queue_keys;
-use crate::server::nodes::queues::{self, FairQueue, MAX_READ};
-use crate::server::nodes::{Group, node::Node};
+use crate::server::stores::reading::{MAX_QUEUE_ENTRIES, NodeQueue};
+use crate::server::stores::{Group, WaiterInfo};
 
 /// How long the graph is cached, so that the number of requests does not multiply the load on the
 /// nodes.
@@ -69,35 +68,25 @@ impl Operations {
 
     async fn read_waits(&self, group: &Group, now: Timestamp) -> WaitForGraph {
         let name = &group.config.name;
-        let (fair, is_truncated) = self.fair_locks(name);
-        let names: Vec<_> = fair.iter().map(fair_queue_keys).collect();
-        let read = |node: std::sync::Arc<Node>| {
-            let names = &names;
-            async move {
-                (
-                    node.name().to_owned(),
-                    queues::read_queues(&node, names).await,
-                )
-            }
-        };
+        let (queued, is_truncated) = self.locks_with_queue(group);
         let mut merged: HashMap<LockKey, MergedQueue> = HashMap::new();
-        for waiting in self.queues(name).all_waiters(MAX_READ) {
+        for waiting in self.queues(name).all_waiters(MAX_QUEUE_ENTRIES) {
             let queue = merged.entry(waiting.key).or_default();
             queue.count = waiting.count;
             queue.waiters = waiting.first.into_iter().map(console_waiter).collect();
         }
         let mut unread = Vec::new();
-        if !names.is_empty() {
-            for (node, read) in group.call_all(read).await {
-                match read {
+        if !queued.is_empty() {
+            for read in group.read_queues(&queued).await {
+                match read.result {
                     Ok(queues) => {
-                        for (key, queue) in fair.iter().zip(queues) {
+                        for (key, queue) in queued.iter().zip(queues) {
                             if queue.length > 0 {
                                 merged.entry(key.clone()).or_default().add(queue);
                             }
                         }
                     }
-                    Err(_) => unread.push(format!("{name}/{node}")),
+                    Err(_) => unread.push(format!("{name}/{}", read.node)),
                 }
             }
         }
@@ -115,13 +104,12 @@ impl Operations {
     }
 
     /// The locks in the index that may have a queue, and whether there are more than the limit.
-    fn fair_locks(&self, group: &str) -> (Vec<LockKey>, bool) {
-        let is_fair = |lock: &&std::sync::Arc<Lock>| {
-            matches!(lock.format, Format::Redisson | Format::RedissonFair)
-        };
+    fn locks_with_queue(&self, group: &Group) -> (Vec<LockKey>, bool) {
+        let has_queue = |lock: &&Arc<Lock>| group.has_queue(lock.format);
         let index = self.index().snapshot();
-        let fair = index.locks_of(group).filter(is_fair).take(MAX_QUEUES + 1);
-        let mut keys: Vec<LockKey> = fair.map(|lock| lock.id.key.clone()).collect();
+        let locks = index.locks_of(&group.config.name).filter(has_queue);
+        let queued = locks.take(MAX_QUEUES + 1);
+        let mut keys: Vec<LockKey> = queued.map(|lock| lock.id.key.clone()).collect();
         let is_truncated = keys.len() > MAX_QUEUES;
         keys.truncate(MAX_QUEUES);
         (keys, is_truncated)
@@ -180,30 +168,19 @@ struct MergedQueue {
 impl MergedQueue {
     /// Adds the queue of one node. A waiter can be in the queues of several nodes, and wait in this
     /// console too.
-    fn add(&mut self, queue: FairQueue) {
+    fn add(&mut self, queue: NodeQueue) {
         let length = usize::try_from(queue.length).unwrap_or(usize::MAX);
         let unlisted = length.saturating_sub(queue.head.len());
         for entry in queue.head {
-            let fingerprint = formats::fingerprint(&entry.field);
-            let waiter = self
-                .waiters
-                .iter_mut()
-                .find(|waiter| waiter.fingerprint == fingerprint);
-            if let Some(waiter) = waiter {
-                waiter.expires_at = waiter.expires_at.max(entry.until);
+            let mut known = self.waiters.iter_mut();
+            let known = known.find(|waiter| waiter.fingerprint == entry.fingerprint);
+            if let Some(waiter) = known {
+                waiter.expires_at = waiter.expires_at.max(entry.expires_at);
                 continue;
             }
             self.count += 1;
-            if self.waiters.len() < MAX_READ {
-                self.waiters.push(Waiter {
-                    queue: WaitQueue::RedissonQueue,
-                    label: formats::redisson_owner::label(&entry.field),
-                    fingerprint,
-                    waiting_since: None,
-                    expires_at: entry.until,
-                    held_locks: Vec::new(),
-                    deadlock: false,
-                });
+            if self.waiters.len() < MAX_QUEUE_ENTRIES {
+                self.waiters.push(entry);
             }
         }
         self.count = self.count.max(self.waiters.len().saturating_add(unlisted));
@@ -223,7 +200,7 @@ impl MergedQueue {
     }
 }
 
-fn console_waiter(waiter: crate::server::locking::wait_queue::WaiterInfo) -> Waiter {
+fn console_waiter(waiter: WaiterInfo) -> Waiter {
     Waiter {
         queue: WaitQueue::Console,
         label: waiter.label,

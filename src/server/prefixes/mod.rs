@@ -11,9 +11,9 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::nodes::Group;
 use super::operations::Operations;
 use super::storage::StorageError;
+use crate::server::stores::Group;
 pub use store::PrefixStore;
 
 /// How often changes are written.

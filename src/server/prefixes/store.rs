@@ -5,8 +5,8 @@ use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row as _};
 
 use crate::domain::{Format, LockKey, LockPrefix, PrefixSource, PrefixState, Timestamp};
-use crate::server::nodes::lock_prefixes::{MAX_PREFIXES, PrefixChanges};
 use crate::server::storage::{Storage, StorageError};
+use crate::server::stores::lock_prefixes::{MAX_PREFIXES, PrefixChanges};
 
 /// Rows per write. Other writes, such as those of the audit log, are executed in between.
 const ROWS_PER_WRITE: usize = 100;

@@ -4,7 +4,7 @@ use lockkeeper::domain::RoleGrant;
 use lockkeeper::domain::role::Role;
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::{AccessConfig, Discovery, GroupConfig};
-use lockkeeper::server::formats::fingerprint;
+use lockkeeper::server::stores::redis::formats::fingerprint;
 use serde_json::{Value, json};
 
 use super::matrix::server_function_path;

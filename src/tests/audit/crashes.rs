@@ -65,7 +65,8 @@ async fn after_twenty_kills_every_operation_that_changed_a_node_has_a_begin_and_
                 format!("dead-{round}-{n}"),
             );
             nodes.set(0, key.as_bytes(), owner.as_bytes(), None).await;
-            let fingerprint = lockkeeper::server::formats::fingerprint(owner.as_bytes());
+            let fingerprint =
+                lockkeeper::server::stores::redis::formats::fingerprint(owner.as_bytes());
             stuck_locks.push((key, json!(fingerprint)));
         }
         let mut console = ServeProcess::start(serve_command(), directory.path()).await;

@@ -1,6 +1,6 @@
 //! `force-release`: with the output of `show`, and many locks at once.
 
-use lockkeeper::server::formats::fingerprint;
+use lockkeeper::server::stores::redis::formats::fingerprint;
 use serde_json::json;
 
 use super::Shell;

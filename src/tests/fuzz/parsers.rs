@@ -4,7 +4,7 @@ use lockkeeper::domain::{AuditFilter, LockKey, glob};
 use lockkeeper::server::audit::verify_files;
 use lockkeeper::server::config::parse;
 use lockkeeper::server::index::event::EventId;
-use lockkeeper::server::nodes::node_info::NodeInfo;
+use lockkeeper::server::stores::redis::nodes::node_info::NodeInfo;
 use lockkeeper::ui::audit_query::AuditQuery;
 use lockkeeper::ui::locks_query::LocksQuery;
 use proptest::prelude::*;

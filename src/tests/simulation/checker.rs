@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use lockkeeper::server::locking::Token;
-use lockkeeper::server::locking::renewal::RenewalHandle;
+use lockkeeper::server::stores::redis::locking::Token;
+use lockkeeper::server::stores::redis::locking::renewal::RenewalHandle;
 
 use super::clock::{DriftingClock, SimTime};
 

@@ -8,14 +8,14 @@ use lockkeeper::domain::reason::Reason;
 use lockkeeper::domain::{GroupKind, NodeOutcome, NodeResult, ObservedHold};
 use lockkeeper::server::clock;
 use lockkeeper::server::config::GroupConfig;
-use lockkeeper::server::locking::renewal::{RenewalParams, start_renewal};
-use lockkeeper::server::locking::renewal_schedule::RenewalLimits;
-use lockkeeper::server::locking::wait_queue::WaitQueues;
-use lockkeeper::server::locking::{
+use lockkeeper::server::stores::redis::locking::renewal::{RenewalParams, start_renewal};
+use lockkeeper::server::stores::redis::locking::renewal_schedule::RenewalLimits;
+use lockkeeper::server::stores::redis::locking::wait_queue::WaitQueues;
+use lockkeeper::server::stores::redis::locking::{
     AcquireAttempt, AcquireOutcome, AcquireParams, AcquireResult, ForceTarget, Layout, Token,
     acquire_within_cancellable, extend, force_release, release,
 };
-use lockkeeper::server::nodes::Group;
+use lockkeeper::server::stores::redis::nodes::Group;
 use parking_lot::MutexGuard;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;

@@ -2,8 +2,8 @@
 //! equal keys.
 
 use lockkeeper::domain::LockKey;
-use lockkeeper::server::locking::fence;
-use lockkeeper::server::nodes::scripts::{
+use lockkeeper::server::stores::redis::locking::fence;
+use lockkeeper::server::stores::redis::nodes::scripts::{
     ACQUIRE, BUMP_FENCE, EXTEND, FORCE_STRING, RELEASE, SOURCES,
 };
 use redis::aio::MultiplexedConnection;
@@ -193,8 +193,8 @@ async fn the_model_of_a_node_replies_as_a_real_server_does() {
     let server = &nodes.0[0];
     let mut connection = server.client().await;
     let force_script = concat!(
-        include_str!("../../server/nodes/scripts/force.lua"),
-        include_str!("../../server/nodes/scripts/force_string.lua")
+        include_str!("../../server/stores/redis/nodes/scripts/force.lua"),
+        include_str!("../../server/stores/redis/nodes/scripts/force_string.lua")
     );
     for source in SOURCES.into_iter().chain([force_script]) {
         let load = redis::cmd("SCRIPT").arg("LOAD").arg(source).clone();

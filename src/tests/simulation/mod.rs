@@ -1,10 +1,10 @@
 //! Deterministic simulation of the locking code: virtual clocks, in-memory nodes that run the
 //! plain-lock scripts, a network that delays, loses and duplicates messages, and clients that pause
-//! and crash. Everything above a node is the product's own code (`server::locking`, `nodes::Group`,
-//! `nodes::health`, `nodes::restart`): it calls a [`network::SimNode`] instead of a `Node`
-//! (`nodes::lock_node::LockNode`) and waits on a [`clock::ClientClock`]. [`client`] decides when a
-//! lock is acquired, renewed, extended, released and force-released. [`differential`] compares the
-//! simulated nodes with real servers.
+//! and crash. Everything above a node is the product's own code (`stores::redis::locking` and, of
+//! `stores::redis::nodes`, `Group`, `health` and `restart`): it calls a [`network::SimNode`] instead
+//! of a `Node` (`lock_node::LockNode`) and waits on a [`clock::ClientClock`]. [`client`] decides
+//! when a lock is acquired, renewed, extended, released and force-released. [`differential`]
+//! compares the simulated nodes with real servers.
 //!
 //! **Invariants** checked in every schedule ([`checker`]):
 //! 1. No two owners rely on a lock at the same time. An owner relies on a lock from the decision

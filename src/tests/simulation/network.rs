@@ -10,11 +10,11 @@ use std::time::Duration;
 use lockkeeper::domain::LockKey;
 use lockkeeper::domain::reason::Reason;
 use lockkeeper::server::clock::{self, MonotonicTime};
-use lockkeeper::server::nodes::connection::Connection;
-use lockkeeper::server::nodes::health::{HealthCheck, NodeHealth, ServerInfo};
-use lockkeeper::server::nodes::lock_node::LockNode;
-use lockkeeper::server::nodes::node_error::{CallError, NodeError};
-use lockkeeper::server::nodes::restart::{OutstandingLease, RestartState};
+use lockkeeper::server::stores::redis::nodes::connection::Connection;
+use lockkeeper::server::stores::redis::nodes::health::{HealthCheck, NodeHealth, ServerInfo};
+use lockkeeper::server::stores::redis::nodes::lock_node::LockNode;
+use lockkeeper::server::stores::redis::nodes::node_error::{CallError, NodeError};
+use lockkeeper::server::stores::redis::nodes::restart::{OutstandingLease, RestartState};
 use redis::aio::ConnectionLike;
 use redis::{
     Arg, Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult, ServerErrorKind, Value,

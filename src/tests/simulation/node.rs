@@ -1,10 +1,10 @@
-//! A model of one Redis database and of the plain-lock scripts in `server/nodes/scripts`.
+//! A model of one Redis database and of the plain-lock scripts in `server/stores/redis/nodes/scripts`.
 //! `differential.rs` compares it with real servers.
 
 use std::sync::LazyLock;
 
-use lockkeeper::server::key_state::MAX_STRING_BYTES;
-use lockkeeper::server::nodes::scripts::{
+use lockkeeper::server::stores::redis::key_state::MAX_STRING_BYTES;
+use lockkeeper::server::stores::redis::nodes::scripts::{
     ACQUIRE, BUMP_FENCE, EXTEND, FENCE_PREFIX, FORCE_STRING, RELEASE,
 };
 use redis::Value;

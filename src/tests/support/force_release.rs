@@ -1,8 +1,8 @@
 //! Force-releases a lock as an operator who confirms the harm and expects no particular hold.
 
 use lockkeeper::domain::{Fingerprint, LockKey, ObservedHold};
-use lockkeeper::server::locking::{self, ForceReleaseOutcome, ForceTarget};
-use lockkeeper::server::nodes::Group;
+use lockkeeper::server::stores::redis::locking::{self, ForceReleaseOutcome, ForceTarget};
+use lockkeeper::server::stores::redis::nodes::Group;
 
 /// Force-releases the lock of the owner with this fingerprint.
 pub async fn force_release(

@@ -3,11 +3,11 @@
 use std::time::{Duration, Instant};
 
 use lockkeeper::domain::{LockKey, NodeOutcome, NodeResult};
-use lockkeeper::server::locking::wait_queue::WaitQueues;
-use lockkeeper::server::locking::{
+use lockkeeper::server::stores::redis::locking::wait_queue::WaitQueues;
+use lockkeeper::server::stores::redis::locking::{
     AcquireOutcome, AcquireParams, AcquireResult, Token, acquire_within, extend, release,
 };
-use lockkeeper::server::nodes::Group;
+use lockkeeper::server::stores::redis::nodes::Group;
 
 /// An acquired lock.
 pub struct AcquiredLock {

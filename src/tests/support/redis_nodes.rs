@@ -8,8 +8,9 @@ use std::time::Duration;
 use lockkeeper::domain::{LockKey, NodeView};
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::{GroupConfig, RedisUrl};
-use lockkeeper::server::key_state::KeyState;
-use lockkeeper::server::nodes::Group;
+use lockkeeper::server::stores;
+use lockkeeper::server::stores::redis::key_state::KeyState;
+use lockkeeper::server::stores::redis::nodes::Group;
 use redis::AsyncConnectionConfig;
 use redis::aio::MultiplexedConnection;
 use std::sync::Arc;
@@ -239,6 +240,11 @@ impl TestGroup {
             group,
             _stop_guard: stop.drop_guard(),
         }
+    }
+
+    /// The group with its store, as the index and the operations use it.
+    pub fn to_group(&self) -> Arc<stores::Group> {
+        Arc::new(stores::Group::from(Arc::clone(&self.group)))
     }
 
     /// The state of one key on the first node.

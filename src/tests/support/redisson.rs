@@ -8,9 +8,11 @@ use std::time::Duration;
 
 use futures::{Stream, StreamExt as _};
 use lockkeeper::server::clock::Clock;
-use lockkeeper::server::locking::wait_queue::WaitQueues;
-use lockkeeper::server::locking::{AcquireOutcome, AcquireParams, Layout, acquire_within};
-use lockkeeper::server::nodes::Group;
+use lockkeeper::server::stores::redis::locking::wait_queue::WaitQueues;
+use lockkeeper::server::stores::redis::locking::{
+    AcquireOutcome, AcquireParams, Layout, acquire_within,
+};
+use lockkeeper::server::stores::redis::nodes::Group;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncCommands as _, Msg};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};

@@ -73,8 +73,8 @@ pub fn uuid() -> String {
 mod tests {
     use super::*;
     use crate::domain::{Format, LockKey};
-    use crate::server::formats::{DetectedLock, detect};
-    use crate::server::key_state::{KeyState, RedisValue, Ttl};
+    use crate::server::stores::redis::formats::{DetectedLock, detect};
+    use crate::server::stores::redis::key_state::{KeyState, RedisValue, Ttl};
 
     const NOW: Timestamp = Timestamp::from_millis(1_795_200_485_556);
 

@@ -67,7 +67,7 @@ fn a_cluster_also_requires_permission_for_sharded_channels() {
         let mut config = config(3);
         config.kind = kind;
         let leases = LeaseStatistics {
-            layout: crate::server::locking::Layout::Redisson,
+            layout: crate::server::stores::redis::locking::Layout::Redisson,
             ..LeaseStatistics::default()
         };
         probe_commands(&config, &leases)

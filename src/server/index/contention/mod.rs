@@ -14,8 +14,8 @@ use super::local_demand::LocalDemand;
 use crate::domain::reason::Reason;
 use crate::domain::{Evidence, LockId, LockKey, SampledLock};
 use crate::server::clock::MonotonicTime;
-use crate::server::nodes::access_detection::{AccessCount, DetectionUnavailable};
-use crate::server::nodes::waiters::WaiterCounts;
+use crate::server::stores::redis::nodes::access_detection::{AccessCount, DetectionUnavailable};
+use crate::server::stores::redis::nodes::waiters::WaiterCounts;
 pub(super) use node_sensor::run_sensors;
 
 /// How long the result of a `MONITOR` sample is reported.

@@ -13,13 +13,16 @@ use super::super::report::Report;
 use super::rotation::Rotation;
 use super::{Contention, NodeSignals};
 use crate::domain::{Format, LockId, LockKey};
-use crate::server::nodes::Group;
-use crate::server::nodes::access_detection::{
+use crate::server::stores::redis::nodes::Group as RedisGroup;
+use crate::server::stores::redis::nodes::access_detection::{
     AccessDetector, AccessState, DetectionRound, DetectionUnavailable,
 };
-use crate::server::nodes::node::Node;
-use crate::server::nodes::semaphores::semaphores_with_waiters;
-use crate::server::nodes::waiters::{WaitMechanism, WaiterCounts, WaiterQuery, count_waiters};
+use crate::server::stores::redis::nodes::node::Node;
+use crate::server::stores::redis::nodes::semaphores::semaphores_with_waiters;
+use crate::server::stores::redis::nodes::waiters::{
+    WaitMechanism, WaiterCounts, WaiterQuery, count_waiters,
+};
+use crate::server::stores::{Group, Store};
 
 /// The mean pause between two rounds.
 const ROUND_INTERVAL: Duration = Duration::from_millis(500);
@@ -35,11 +38,14 @@ const ACCESS_TTL: Duration = Duration::from_secs(60);
 
 /// Runs a sensor for each node of a group, including nodes added later, until `stop` is cancelled.
 pub async fn run_sensors(index: Index, group: Arc<Group>, stop: CancellationToken) {
+    // Idle times and subscribers are reported by Redis only.
+    let Store::Redis(redis) = group.store();
     let spawn_sensor = |node_index, node| {
         let sensor_task = NodeSensor {
             index: index.clone(),
             group_name: group.config.name.clone(),
             group: Arc::clone(&group),
+            redis: Arc::clone(redis),
             node,
             node_index,
             sensor: AccessDetector::default(),
@@ -52,7 +58,7 @@ pub async fn run_sensors(index: Index, group: Arc<Group>, stop: CancellationToke
         let sensor_task = AbortOnDropHandle::new(tokio::spawn(sensor_task.run()));
         async move { drop(sensor_task.await) }
     };
-    stop.run_until_cancelled(group.for_each_node(spawn_sensor))
+    stop.run_until_cancelled(redis.for_each_node(spawn_sensor))
         .await;
 }
 
@@ -60,6 +66,7 @@ struct NodeSensor {
     index: Index,
     group_name: String,
     group: Arc<Group>,
+    redis: Arc<RedisGroup>,
     node: Arc<Node>,
     node_index: usize,
     sensor: AccessDetector,
@@ -128,7 +135,7 @@ impl NodeSensor {
         preferred.extend(self.index.displayed_keys(&self.group_name));
         let mut keys = self.rotation.next(locks_after, &preferred);
         // In a cluster, the other keys are on other nodes.
-        keys.retain(|key| self.group.node_serves_key(&self.node, key));
+        keys.retain(|key| self.redis.node_serves_key(&self.node, key));
         let with_format = |key: LockKey| {
             let id = LockId {
                 group: self.group_name.clone(),

@@ -19,7 +19,7 @@ use super::{Index, initial_group_view};
 use crate::domain::{
     FeedLevel, LockKey, NodeState, NodeView, ScanCoverage, ScanProgress, Timestamp,
 };
-use crate::server::nodes::{Group, LockNames};
+use crate::server::stores::{Group, GroupFeedCoverage, LockNames};
 use hot_keys::HotKeys;
 use poll::UnsettledLock;
 
@@ -52,8 +52,10 @@ pub(super) async fn watch(
     let (scanned_tx, mut scan_events) = mpsc::channel(64);
     let names = Arc::new(lock_names(&index, &group));
     group.start_feeds(Arc::clone(&names), stop.clone());
-    let scan = Arc::clone(&group).scan(scanned_tx, Arc::clone(&names), stop.clone());
-    let scanning = tokio::spawn(scan);
+    let scanning = tokio::spawn({
+        let (group, names, stop) = (Arc::clone(&group), Arc::clone(&names), stop.clone());
+        async move { group.scan(scanned_tx, names, stop).await }
+    });
     let mut tick = interval(POLL_INTERVAL);
     // A slow round delays the next one instead of causing a burst.
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -124,7 +126,7 @@ async fn next_requested(
 /// Waits for a notification, not before `not_before`.
 async fn wait_for_notification(not_before: Instant, group: &Group) {
     sleep_until(not_before).await;
-    group.changes().wait_for_change().await;
+    group.wait_for_change().await;
 }
 
 /// Waits until every node has replied or was found to be unreachable.
@@ -250,10 +252,7 @@ impl Watcher {
     }
 
     /// The indexed locks without notifications, and recently removed ones.
-    fn keys_without_feed(
-        &mut self,
-        feed: &crate::server::nodes::GroupFeedCoverage,
-    ) -> Vec<LockKey> {
+    fn keys_without_feed(&mut self, feed: &GroupFeedCoverage) -> Vec<LockKey> {
         let name = &self.group.config.name;
         let mut polled_keys = self.index.snapshot().keys_of(name);
         polled_keys.retain(|key| feed.complete_since(key).is_none());

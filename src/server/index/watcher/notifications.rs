@@ -7,7 +7,6 @@ use tokio::time::Instant;
 use super::poll::KeyActivity;
 use super::{MAX_KEYS_PER_POLL, RECONCILE_ROUNDS, Watcher};
 use crate::domain::LockKey;
-use crate::server::nodes::learn_prefixes;
 
 /// Written keys that are not locks are read again at this rate per round.
 const MAX_POSTPONED_PER_ROUND: usize = 500;
@@ -17,15 +16,13 @@ const MAX_POSTPONED: usize = 20_000;
 impl Watcher {
     /// Reads the keys that were written according to notifications.
     pub(super) async fn process_notifications(&mut self) -> bool {
-        let notifications = self.group.changes().take();
+        let notifications = self.group.take_changes();
         if notifications.is_full_resync {
             self.resync_all();
         }
-        let (quorum, now) = (self.group.quorum(), Instant::now());
+        let now = Instant::now();
         let mut activity = HashMap::with_capacity(notifications.keys.len());
         for (key, writes) in notifications.keys {
-            self.group.invalidate_cached_value(&key);
-            let writes = writes.at_quorum(quorum);
             // Keys that are not locks may be written often. They are read at a limited rate, so
             // that they do not delay the reading of locks.
             if self.rejected.contains(&key) {
@@ -118,9 +115,7 @@ impl Watcher {
     pub(super) fn learn_prefixes(&mut self) {
         let name = &self.group.config.name;
         let keys = self.index.snapshot().keys_of(name);
-        let changes = self.group.changes();
-        let names = keys.iter().map(LockKey::as_bytes);
-        let (pinned, known) = (self.names.prefixes().pinned(), changes.learned_prefixes());
-        changes.set_learned_prefixes(learn_prefixes(&pinned, &known, names));
+        self.group
+            .learn_prefixes(keys.iter().map(LockKey::as_bytes));
     }
 }

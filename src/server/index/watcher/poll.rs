@@ -1,21 +1,21 @@
 //! Polls: reads some keys from all nodes and reports the result, unless it shows a change in
 //! progress.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::super::merge::KeyObservation;
+use super::super::merge::{KeyObservation, merge};
 use super::super::report::Report;
 use super::{MAX_KEYS_PER_POLL, Watcher};
 use crate::domain::quorum::{Judgement, judge};
 use crate::domain::{
-    LockId, LockKey, Mode, NodeState, NodeView, Observation, PrefixSource, Timestamp, Verdict,
+    Format, LockId, LockKey, Mode, NodeState, NodeView, Observation, PrefixSource, Timestamp,
+    Verdict,
 };
 use crate::server::clock::ClockReading;
-use crate::server::nodes::node_error::CallError;
-use crate::server::nodes::{Inspection, NodeInspection, ReadCause};
+use crate::server::stores::{CallError, LockReading, NodeReading, ReadCause};
 
 /// A lock read during a change of owner is read again after this time before it is reported as
 /// split or partial.
@@ -111,20 +111,22 @@ impl Watcher {
         keys: &[LockKey],
         activity: &HashMap<LockKey, KeyActivity>,
     ) -> (ClockReading, Vec<KeyObservation>) {
-        let strings;
+        let known_formats;
         let cause = if keys.iter().all(|key| activity.contains_key(key)) {
-            strings = self.known_strings(keys);
-            ReadCause::Written { strings: &strings }
+            known_formats = self.known_formats(keys);
+            ReadCause::Written {
+                known_formats: &known_formats,
+            }
         } else {
             ReadCause::Routine
         };
-        let inspection = self.group.inspect_because(keys, cause).await;
-        self.record_missing_nodes(&inspection);
-        self.record_unanswered_keys(&inspection, keys);
-        self.record_rejected_keys(&inspection, keys);
-        let has_reply = inspection.nodes.iter().any(|node| node.result.is_ok());
-        let read_at = inspection.requested_at;
-        let mut observations = self.index.build_observations(&self.group, inspection, keys);
+        let reading = self.index.read_locks(&self.group, keys, cause).await;
+        self.record_missing_nodes(&reading);
+        self.record_unanswered_keys(&reading, keys);
+        self.record_rejected_keys(&reading, keys);
+        let has_reply = reading.nodes.iter().any(|node| node.result.is_ok());
+        let read_at = reading.requested_at;
+        let mut observations = merge(reading, keys);
         // Read after the poll, so that a flush during the poll counts as a gap.
         let feed = self.group.feed_coverage();
         let (group, index) = (&self.group.config.name, self.index.snapshot());
@@ -151,17 +153,18 @@ impl Watcher {
         (read_at, observations)
     }
 
-    /// The keys whose locks are strings, as last observed.
-    fn known_strings(&self, keys: &[LockKey]) -> HashSet<LockKey> {
+    /// The formats of the keys that are locks, as last observed.
+    fn known_formats(&self, keys: &[LockKey]) -> HashMap<LockKey, Format> {
         let (index, group) = (self.index.snapshot(), &self.group.config.name);
-        let is_string = |key: &&LockKey| {
+        let known_format = |key: &LockKey| {
             let id = LockId {
                 group: group.clone(),
-                key: LockKey::clone(key),
+                key: key.clone(),
             };
-            index.lock(&id).is_some_and(|lock| lock.format.is_string())
+            let format = index.lock(&id)?.format;
+            Some((id.key, format))
         };
-        keys.iter().filter(is_string).cloned().collect()
+        keys.iter().filter_map(known_format).collect()
     }
 
     /// How a new lock was found.
@@ -196,9 +199,9 @@ impl Watcher {
         self.poll(&keys).await
     }
 
-    fn record_missing_nodes(&mut self, inspection: &Inspection) {
+    fn record_missing_nodes(&mut self, reading: &LockReading) {
         let now = self.index.now();
-        let missing = inspection.nodes.iter().filter(|node| node.result.is_err());
+        let missing = reading.nodes.iter().filter(|node| node.result.is_err());
         self.last_missed_at
             .extend(missing.map(|node| (node.node.clone(), now)));
     }
@@ -206,20 +209,20 @@ impl Watcher {
     /// Keeps new keys that no reachable node returned and that may exist on a node that did not
     /// reply. Neither notifications nor the scan may return them again for a minute. Known locks
     /// are not kept: all of them are read again once a node is back.
-    fn record_unanswered_keys(&mut self, inspection: &Inspection, keys: &[LockKey]) {
-        let may_be_on_missing_node = self.may_have_missed_key(inspection);
+    fn record_unanswered_keys(&mut self, reading: &LockReading, keys: &[LockKey]) {
+        let may_be_on_missing_node = self.may_have_missed_key(reading);
         let mut is_answered = vec![false; keys.len()];
-        for node in &inspection.nodes {
-            let Ok(key_states) = &node.result else {
+        for node in &reading.nodes {
+            let Ok(key_readings) = &node.result else {
                 continue;
             };
-            for (index, key_state) in node
+            for (index, key_reading) in node
                 .resolved_key_indexes(keys.len())
                 .into_iter()
-                .zip(key_states)
+                .zip(key_readings)
             {
                 if let Some(is_answered) = is_answered.get_mut(index) {
-                    *is_answered |= key_state.is_some() || !may_be_on_missing_node;
+                    *is_answered |= key_reading.is_present() || !may_be_on_missing_node;
                 }
             }
         }
@@ -243,14 +246,14 @@ impl Watcher {
 
     /// Whether a node that serves every key did not reply to this poll but is expected to reply to
     /// a later one.
-    fn may_have_missed_key(&self, inspection: &Inspection) -> bool {
-        let has_no_reply = |node: &NodeInspection| {
+    fn may_have_missed_key(&self, reading: &LockReading) -> bool {
+        let has_no_reply = |node: &NodeReading| {
             let error = node.result.as_ref().err();
             node.key_indexes.is_none()
                 // A node that rejected the command would reject it again.
                 && error.is_some_and(|error| !matches!(error, CallError::Rejected { .. }))
         };
-        let unanswered: Vec<&NodeInspection> = inspection
+        let unanswered: Vec<&NodeReading> = reading
             .nodes
             .iter()
             .filter(|node| has_no_reply(node))
@@ -288,18 +291,18 @@ impl Watcher {
 
     /// Records every existing key as not being a lock; the caller removes those that are
     /// recognised. An absent key says nothing about its name.
-    fn record_rejected_keys(&mut self, inspection: &Inspection, keys: &[LockKey]) {
+    fn record_rejected_keys(&mut self, reading: &LockReading, keys: &[LockKey]) {
         if self.rejected.len() >= MAX_REJECTED {
             return;
         }
-        for node in &inspection.nodes {
-            let Ok(key_states) = &node.result else {
+        for node in &reading.nodes {
+            let Ok(key_readings) = &node.result else {
                 continue;
             };
             let indexes = node.resolved_key_indexes(keys.len()).into_iter();
             let existing = indexes
-                .zip(key_states)
-                .filter(|(_, key_state)| key_state.is_some());
+                .zip(key_readings)
+                .filter(|(_, key_reading)| key_reading.is_present());
             let names = existing.filter_map(|(index, _)| keys.get(index).cloned());
             self.rejected.extend(names);
         }

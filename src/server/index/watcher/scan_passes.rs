@@ -10,7 +10,8 @@ use tokio::time::Instant;
 use super::super::Index;
 use super::{MAX_KEYS_PER_POLL, Watcher};
 use crate::domain::{LockKey, NodeObservation, ScanCoverage, ScanProgress};
-use crate::server::nodes::{Group, ScanEvent, scanned_patterns};
+use crate::server::stores::Group;
+use crate::server::stores::scan::{ScanEvent, scanned_patterns};
 
 /// How long keys that are not locks are skipped.
 const REJECTED_TTL: Duration = Duration::from_secs(20);

@@ -1,0 +1,338 @@
+//! Detects locks by type, size, value and expiry, whatever their names are.
+//!
+//! The scan asks for all keys of a page in as few round trips as possible, the cheapest question
+//! first, and never reads a large value:
+//! 1. `OBJECT ENCODING` tells type and size. It rules out numbers, large collections and streams.
+//! 2. The first bytes of a string; type and expiry of a small collection. Cached documents, markup
+//!    and serialized objects end here.
+//! 3. The expiry of strings that can be a token, and one element of collections that expire.
+//!
+//! What is left is read like a known lock, and [`formats::detect_with_patterns`] decides.
+
+use std::time::{Duration, Instant};
+
+use redis::{ErrorKind, RedisResult, ServerErrorKind};
+
+use super::batch::Batch;
+use super::inspect::{ReadCause, inspect_keys};
+use super::lock_node::RedisTransport;
+use super::node::Node;
+use super::node_error::CallError;
+use super::values::Collection;
+use crate::domain::{Confidence, LockKey};
+use crate::server::clock::{Clock, ClockReading};
+use crate::server::config::KeyPatterns;
+use crate::server::stores::redis::formats;
+use crate::server::stores::redis::key_state::{KeyState, RedisValue, Ttl};
+
+/// How many bytes of a string are read. Tokens are shorter, except those with metadata.
+const VALUE_PREFIX_BYTES: usize = 96;
+
+/// The maximum number of keys in one round trip. The server executes a pipeline without serving
+/// other clients in between: 100 commands take about 80 µs.
+pub const MAX_KEYS_PER_BATCH: usize = 100;
+
+/// The round trips of [`inspect_keys`] without companion keys.
+const INSPECTION_ROUND_TRIPS: u32 = 3;
+
+/// A lock that was detected by its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DetectedKey {
+    /// The name.
+    pub key: LockKey,
+    /// The confidence that the key is a lock.
+    pub confidence: Confidence,
+}
+
+/// A key that can be a lock, by its encoding.
+enum Candidate<'a> {
+    /// A string.
+    String(&'a LockKey),
+    /// A collection, whose type is not known yet.
+    Collection(&'a LockKey),
+}
+
+/// Keys that can be locks, by the first bytes of their values or by their types.
+#[derive(Default)]
+struct Narrowed<'a> {
+    /// Strings whose value can be a token.
+    strings: Vec<(&'a LockKey, Vec<u8>)>,
+    /// Collections that expire.
+    collections: Vec<(&'a LockKey, Collection)>,
+}
+
+/// The locks among some keys.
+#[derive(Debug, Default)]
+pub struct Detection {
+    /// The locks.
+    pub locks: Vec<DetectedKey>,
+    /// The estimated time that the node spent on it.
+    pub busy_time: Duration,
+    /// The network latency of the calls.
+    pub latency: Duration,
+    /// The keys that the node's user may not read.
+    pub denied_keys: usize,
+}
+
+/// Returns the keys that are locks according to their values.
+pub async fn detect_locks(
+    node: &Node,
+    keys: &[LockKey],
+    patterns: KeyPatterns<'_>,
+) -> Result<Detection, CallError> {
+    let mut detection = Detection::default();
+    let latency = node.shortest_round_trip();
+    for keys in keys.chunks(MAX_KEYS_PER_BATCH) {
+        let batch = node.call_replica(node.command_timeout(), |mut connection| async move {
+            BatchResult::read(&mut connection.transport, node.clock(), keys, patterns).await
+        });
+        let batch = batch.await?;
+        detection.locks.extend(batch.detected);
+        detection.denied_keys += batch.denied_keys;
+        for round_trip in batch.round_trips {
+            detection.busy_time += round_trip.saturating_sub(latency);
+            detection.latency += latency;
+        }
+        if batch.to_inspect.is_empty() {
+            continue;
+        }
+        let began = Instant::now();
+        let states = inspect_keys(node, &batch.to_inspect, ReadCause::Routine).await?;
+        let inspection_latency = latency * INSPECTION_ROUND_TRIPS;
+        detection.busy_time += began.elapsed().saturating_sub(inspection_latency);
+        detection.latency += inspection_latency;
+        let detected = states
+            .iter()
+            .flatten()
+            .filter_map(|state| detect(state, patterns));
+        detection.locks.extend(detected);
+    }
+    Ok(detection)
+}
+
+/// Finds out whether reading values changes which keys the node evicts. Before Redis 7.2 a read
+/// counts as an access, and a cache that evicts by access would keep the wrong keys.
+pub async fn reads_affect_eviction(node: &Node) -> Result<bool, CallError> {
+    let info = node.call_replica(node.command_timeout(), |mut connection| async move {
+        if connection.keeps_idle_time {
+            return Ok(None);
+        }
+        let mut command = redis::cmd("INFO");
+        command.arg("memory");
+        let info: String = command.query_async(&mut connection.transport).await?;
+        Ok(Some(info))
+    });
+    match info.await {
+        Ok(info) => Ok(info.is_some_and(|info| evicts_by_access(&info))),
+        // Without permission for INFO, the policy is unknown. The default is not to evict.
+        Err(CallError::Rejected { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a node with this `INFO memory` evicts the keys that were not accessed for long, or not
+/// often.
+fn evicts_by_access(info: &str) -> bool {
+    let field = |name: &str| {
+        info.lines()
+            .find_map(|line| line.trim_end().strip_prefix(name)?.strip_prefix(':'))
+    };
+    let has_limit = field("maxmemory").is_some_and(|bytes| bytes != "0");
+    let policy = field("maxmemory_policy").unwrap_or_default();
+    has_limit && (policy.ends_with("-lru") || policy.ends_with("-lfu"))
+}
+
+fn detect(state: &KeyState, patterns: KeyPatterns<'_>) -> Option<DetectedKey> {
+    let detected = formats::detect_with_patterns(state, patterns)?;
+    Some(DetectedKey {
+        key: state.key.clone(),
+        confidence: detected.confidence,
+    })
+}
+
+/// The result of one batch.
+#[derive(Default)]
+struct BatchResult {
+    detected: Vec<DetectedKey>,
+    /// Keys whose whole value is needed for a decision.
+    to_inspect: Vec<LockKey>,
+    denied_keys: usize,
+    round_trips: Vec<Duration>,
+}
+
+impl BatchResult {
+    async fn read(
+        connection: &mut impl RedisTransport,
+        clock: &Clock,
+        keys: &[LockKey],
+        patterns: KeyPatterns<'_>,
+    ) -> RedisResult<Self> {
+        let mut result = Self::default();
+        let candidates = result.read_encodings(connection, clock, keys).await?;
+        let narrowed = result
+            .read_beginnings(connection, clock, candidates, patterns)
+            .await?;
+        result
+            .decide(connection, clock, narrowed, patterns)
+            .await
+            .map(|()| result)
+    }
+
+    /// Asks for the encodings, and returns the keys that can be locks.
+    async fn read_encodings<'a>(
+        &mut self,
+        connection: &mut impl RedisTransport,
+        clock: &Clock,
+        keys: &'a [LockKey],
+    ) -> RedisResult<Vec<Candidate<'a>>> {
+        let mut batch = Batch::new(false);
+        for key in keys {
+            batch.add(&["OBJECT", "ENCODING"], key);
+        }
+        let mut replies = batch.send(connection, clock).await?;
+        self.round_trips.push(replies.round_trip);
+        let mut candidates = Vec::new();
+        for key in keys {
+            match replies.next_reply::<Option<String>>()? {
+                Ok(encoding) => match encoding.as_deref() {
+                    Some("embstr" | "raw") => candidates.push(Candidate::String(key)),
+                    Some("listpack" | "ziplist" | "quicklist" | "hashtable") => {
+                        candidates.push(Candidate::Collection(key))
+                    }
+                    // A number is a lock under a lock-like name only. Other encodings are those of
+                    // large collections and of streams. Without an encoding, the key has expired.
+                    Some(_) | None => {}
+                },
+                // The user may not read the key, or it was moved to another node.
+                Err(error) => {
+                    let is_denied = error.kind() == ErrorKind::Server(ServerErrorKind::NoPerm);
+                    self.denied_keys += usize::from(is_denied);
+                }
+            }
+        }
+        Ok(candidates)
+    }
+
+    /// Reads the first bytes of strings, and type and expiry of collections.
+    async fn read_beginnings<'a>(
+        &mut self,
+        connection: &mut impl RedisTransport,
+        clock: &Clock,
+        candidates: Vec<Candidate<'a>>,
+        patterns: KeyPatterns<'_>,
+    ) -> RedisResult<Narrowed<'a>> {
+        let mut batch = Batch::new(false);
+        for candidate in &candidates {
+            match candidate {
+                Candidate::String(key) => {
+                    batch.add(&["GETRANGE"], key);
+                    batch.args(&["0", &(VALUE_PREFIX_BYTES - 1).to_string()]);
+                }
+                Candidate::Collection(key) => {
+                    batch.add(&["TYPE"], key);
+                    batch.add(&["PTTL"], key);
+                }
+            }
+        }
+        let mut replies = batch.send(connection, clock).await?;
+        self.round_trips.push(replies.round_trip);
+        let mut narrowed = Narrowed::default();
+        for candidate in candidates {
+            match candidate {
+                Candidate::String(key) => {
+                    let Ok(value) = replies.next_reply::<Vec<u8>>()? else {
+                        continue;
+                    };
+                    let is_whole = value.len() < VALUE_PREFIX_BYTES;
+                    if !is_whole && formats::can_start_token(&value) {
+                        self.to_inspect.push(key.clone());
+                    }
+                    let state = string_state(key, value.clone(), SOME_TTL, replies.read_at);
+                    if is_whole && detect(&state, patterns).is_some() {
+                        narrowed.strings.push((key, value));
+                    }
+                }
+                Candidate::Collection(key) => {
+                    let type_name = replies.next_reply::<String>()?;
+                    let pttl = replies.next_reply::<i64>()?;
+                    let (Ok(type_name), Ok(pttl)) = (type_name, pttl) else {
+                        continue;
+                    };
+                    // Collections that do not expire are locks under certain names only.
+                    let expires = matches!(Ttl::from_pttl(pttl), Some(Ttl::Ms(_)));
+                    let collection = Collection::of(&type_name).filter(|_| expires);
+                    narrowed
+                        .collections
+                        .extend(collection.map(|collection| (key, collection)));
+                }
+            }
+        }
+        Ok(narrowed)
+    }
+
+    /// Decides about strings by their expiry. One element of a collection rules out most others.
+    async fn decide(
+        &mut self,
+        connection: &mut impl RedisTransport,
+        clock: &Clock,
+        narrowed: Narrowed<'_>,
+        patterns: KeyPatterns<'_>,
+    ) -> RedisResult<()> {
+        let mut batch = Batch::new(false);
+        for (key, _) in &narrowed.strings {
+            batch.add(&["PTTL"], key);
+        }
+        for (key, collection) in &narrowed.collections {
+            collection.add_sample(&mut batch, key);
+        }
+        let mut replies = batch.send(connection, clock).await?;
+        self.round_trips.push(replies.round_trip);
+        for (key, value) in narrowed.strings {
+            let pttl = replies.next_reply::<i64>()?;
+            let Some(ttl) = pttl.ok().and_then(Ttl::from_pttl) else {
+                continue;
+            };
+            let state = string_state(key, value, ttl, replies.read_at);
+            self.detected.extend(detect(&state, patterns));
+        }
+        for (key, _) in narrowed.collections {
+            let can_be_lock = match replies.next_reply::<Vec<Vec<u8>>>()? {
+                Ok(elements) => elements
+                    .iter()
+                    .any(|element| formats::can_be_owner_element(element)),
+                // Redis before 6.2 has no `HRANDFIELD`, or the user may not call it.
+                Err(_) => true,
+            };
+            if can_be_lock {
+                self.to_inspect.push(key.clone());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Any expiry. Whether a value can be a token is decided before the real one is read.
+const SOME_TTL: Ttl = Ttl::Ms(1_000);
+
+fn string_state(key: &LockKey, value: Vec<u8>, ttl: Ttl, read_at: ClockReading) -> KeyState {
+    KeyState::without_companions(key.clone(), RedisValue::Text(value), ttl, read_at.wall)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::evicts_by_access;
+
+    #[test]
+    fn only_a_cache_that_evicts_by_access_is_affected_by_reads() {
+        for (max, policy, is_affected) in [
+            (0, "allkeys-lru", false),
+            (1_000_000, "noeviction", false),
+            (1_000_000, "volatile-ttl", false),
+            (1_000_000, "allkeys-lru", true),
+            (1_000_000, "volatile-lfu", true),
+        ] {
+            let info = format!("maxmemory:{max}\r\nmaxmemory_policy:{policy}\r\n");
+            assert_eq!(evicts_by_access(&info), is_affected, "{info}");
+        }
+    }
+}
