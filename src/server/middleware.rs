@@ -21,27 +21,23 @@ use super::{cross_site, security_headers};
 /// Wraps the routes in all layers. The first layer sees a request first and its response last.
 pub fn apply(state: &AppState, routes: Router) -> Router {
     let default_headers = security_headers::defaults().map(Into::into).to_vec();
-    // Directly around the routes, because it records which one matched.
-    let routes = routes.layer(from_fn_with_state(state.clone(), metrics::record_request));
-    // Every `from_fn` clones all that it wraps for each request. A clone of a router is an `Arc`,
-    // so the layers of its routes are not part of these clones.
-    Router::new().fallback_service(routes).layer(
+    routes.layer(
         ServiceBuilder::new()
-            // Outside of `from_fn`, because a clone of this layer copies all headers.
-            .layer(SetMultipleResponseHeadersLayer::if_not_present(
-                default_headers,
-            ))
-            // Before the rest, so that every response has a request id, also after a panic or
-            // rejection.
+            // First, so that every response has a request id, also after a panic or rejection.
             .layer(from_fn(assign_request_id))
             // Before everything that uses the client's address or forwarding headers.
             .layer(from_fn_with_state(state.clone(), record_client_address))
+            .layer(SetMultipleResponseHeadersLayer::if_not_present(
+                default_headers,
+            ))
+            // Inside the headers layer, so that the 500 response has the default headers.
             .layer(CatchPanicLayer::new())
             .layer(from_fn_with_state(
                 state.clone(),
                 cross_site::reject_cross_site,
             ))
-            .layer(CsrfLayer::new().with_rejection_response(|_| cross_site::rejection_response())),
+            .layer(CsrfLayer::new().with_rejection_response(|_| cross_site::rejection_response()))
+            .layer(from_fn_with_state(state.clone(), metrics::record_request)),
     )
 }
 
