@@ -39,6 +39,6 @@ pub use redis::locking::renewal::{
 pub use redis::locking::renewal_schedule::RenewalLimits;
 pub use redis::locking::wait_queue::{LockWaiters, QueuePosition, WaitQueues, WaiterInfo};
 pub use redis::locking::{HoldStatus, remaining_holds};
-// Restarts without data are a hazard of Redis only.
+// `MONITOR` and restarts without data exist in Redis only.
 pub use redis::nodes::monitor::SampleError;
 pub use redis::nodes::restart_history::NodeRecord;

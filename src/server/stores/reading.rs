@@ -15,7 +15,8 @@ pub const MAX_QUEUE_ENTRIES: usize = 100;
 pub enum ReadCause<'a> {
     /// They may have changed.
     Routine,
-    /// A write of each was just notified.
+    /// A write of each was just notified, so idle times tell nothing, and cached values are out of
+    /// date.
     Written {
         /// The formats of those that were locks when they were read last. A store can read these
         /// in fewer requests.

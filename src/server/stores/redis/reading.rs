@@ -1,14 +1,11 @@
 //! Reads the state of locks: what the nodes return, with the formats recognised in it.
 
-use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use super::formats::{self, raw, redisson_owner};
 use super::locking::fair_queue_keys;
 use super::nodes::queues::{FairQueue, read_queues};
-use super::nodes::{
-    Group, Inspection, NodeInspection, ReadCause as InspectionCause, learn_prefixes,
-};
+use super::nodes::{Group, Inspection, NodeInspection, learn_prefixes};
 use crate::domain::raw::RawNode;
 use crate::domain::{LockKey, Timestamp, WaitQueue, Waiter};
 use crate::server::config::{FormatOverride, KeyPatterns};
@@ -24,19 +21,7 @@ impl Group {
         cause: ReadCause<'_>,
         inferred_formats: &[FormatOverride],
     ) -> LockReading {
-        let inspection = match cause {
-            ReadCause::Routine => self.inspect(keys).await,
-            ReadCause::Written { known_formats } => {
-                let is_string = |key: &&LockKey| {
-                    known_formats
-                        .get(*key)
-                        .is_some_and(|known| known.is_string())
-                };
-                let strings: HashSet<LockKey> = keys.iter().filter(is_string).cloned().collect();
-                let cause = InspectionCause::Written { strings: &strings };
-                self.inspect_because(keys, cause).await
-            }
-        };
+        let inspection = self.inspect_because(keys, cause).await;
         let reading = self.recognise(inspection, inferred_formats);
         self.record_leases(&reading);
         reading
@@ -60,7 +45,8 @@ impl Group {
         recognise(inspection, patterns)
     }
 
-    /// Records the longest lease of a reading: for so long a restarted node may miss locks.
+    /// Records the longest lease of a reading: for that long, a restarted node may lack locks that
+    /// are still held.
     fn record_leases(&self, reading: &LockReading) {
         let requested_at: Timestamp = reading.requested_at.wall;
         let (now, max_lease) = (Instant::now(), self.config.locking.max_lease);

@@ -1,7 +1,6 @@
 //! Reads the state of keys on one node: type and TTL of each, and the value if it is small. Reads
 //! do not reset idle times where that can be avoided.
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use redis::{RedisError, RedisResult};
@@ -17,25 +16,13 @@ use super::value_cache::{ReadMetadata, ValueCache};
 use super::values::{self, ReadResult};
 use crate::domain::LockKey;
 use crate::server::clock::Clock;
+use crate::server::stores::ReadCause;
 use crate::server::stores::redis::formats;
 use crate::server::stores::redis::key_state::{Companion, KeyState, RedisValue, Ttl};
 
 /// The number of keys that are read within one command timeout. More keys take proportionally
 /// longer.
 const KEYS_PER_TIMEOUT: usize = 5_000;
-
-/// Why keys are read.
-#[derive(Clone, Copy)]
-pub enum ReadCause<'a> {
-    /// They may have changed.
-    Routine,
-    /// A write of each was just notified, so the idle times tell nothing, and cached values are
-    /// out of date. `strings` are those whose type need not be asked for.
-    Written {
-        /// Keys that are known to be strings.
-        strings: &'a HashSet<LockKey>,
-    },
-}
 
 /// Reads the state of `keys` with the least side effects. Returns one state per key, `None` if the
 /// key does not exist, or why the call failed.
@@ -237,10 +224,15 @@ impl<'a, C: RedisTransport> Inspector<'a, C> {
     }
 
     async fn inspect_chunk(&mut self, keys: &[LockKey]) -> RedisResult<Vec<ReadResult>> {
-        let ReadCause::Written { strings } = self.cause else {
+        let ReadCause::Written { known_formats } = self.cause else {
             return self.read_by_type(keys).await;
         };
-        let is_string: Vec<bool> = keys.iter().map(|key| strings.contains(key)).collect();
+        let has_string_format = |key: &LockKey| {
+            known_formats
+                .get(key)
+                .is_some_and(|known| known.is_string())
+        };
+        let is_string: Vec<bool> = keys.iter().map(has_string_format).collect();
         let select = |strings: bool| {
             let keys = keys.iter().zip(&is_string);
             keys.filter(move |(_, is_string)| **is_string == strings)

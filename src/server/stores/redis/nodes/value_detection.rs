@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use redis::{ErrorKind, RedisResult, ServerErrorKind};
 
 use super::batch::Batch;
-use super::inspect::{ReadCause, inspect_keys};
+use super::inspect::inspect_keys;
 use super::lock_node::RedisTransport;
 use super::node::Node;
 use super::node_error::CallError;
@@ -22,6 +22,7 @@ use super::values::Collection;
 use crate::domain::{Confidence, LockKey};
 use crate::server::clock::{Clock, ClockReading};
 use crate::server::config::KeyPatterns;
+use crate::server::stores::ReadCause;
 use crate::server::stores::redis::formats;
 use crate::server::stores::redis::key_state::{KeyState, RedisValue, Ttl};
 

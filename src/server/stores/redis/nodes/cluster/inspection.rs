@@ -7,11 +7,12 @@ use std::sync::Arc;
 use futures::future::join_all;
 
 use super::super::NodeInspection;
-use super::super::inspect::{self, ReadCause, SlotReply};
+use super::super::inspect::{self, SlotReply};
 use super::super::node::Node;
 use super::super::node_error::{CallError, NodeError};
 use super::Cluster;
 use crate::domain::LockKey;
+use crate::server::stores::ReadCause;
 use crate::server::stores::redis::key_state::KeyState;
 use crate::server::stores::redis::nodes::node::Redirect;
 
