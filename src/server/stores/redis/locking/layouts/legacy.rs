@@ -40,7 +40,7 @@ use std::time::Duration;
 use redis::RedisResult;
 
 use super::LockRequest;
-use super::plain::{self, add_fence_arguments, conflict_reply};
+use super::plain::{self, add_fence_arguments, node_reply};
 use crate::domain::{LockKey, Timestamp};
 use crate::server::clock::Clock;
 use crate::server::stores::redis::key_state::RedisValue;
@@ -48,9 +48,7 @@ use crate::server::stores::redis::locking::Token;
 use crate::server::stores::redis::locking::quorum_round::NodeReply;
 use crate::server::stores::redis::nodes::connection::Connection;
 use crate::server::stores::redis::nodes::lock_node::RedisTransport;
-use crate::server::stores::redis::nodes::scripts::{
-    ACQUIRE_LEGACY, AcquireReply, REWRITE_LEGACY, ScriptReply,
-};
+use crate::server::stores::redis::nodes::scripts::{ACQUIRE_LEGACY, REWRITE_LEGACY, ScriptReply};
 
 /// The number of fractional digits of a generated token.
 const GENERATED_DIGITS: usize = 9;
@@ -125,15 +123,8 @@ pub async fn acquire(
         .arg(format!("{}.{:03}", now / 1000, now % 1000))
         .arg(u8::from(request.may_take_over));
     add_fence_arguments(&mut script, request);
-    match script.invoke_async(&mut connection.transport).await? {
-        AcquireReply::Acquired {
-            is_reentrant,
-            fence,
-        } => Ok(request.granted(is_reentrant, fence)),
-        AcquireReply::Rejected(reply) => {
-            conflict_reply(connection, clock, request.key, reply).await
-        }
-    }
+    let reply = script.invoke_async(&mut connection.transport).await?;
+    node_reply(connection, clock, request, reply).await
 }
 
 /// Writes the timestamp if it is later and the token owns the lock. A value without owner digits

@@ -32,7 +32,18 @@ pub async fn acquire(
         .arg(request.token.expose())
         .arg(nonzero_millis(request.ttl));
     add_fence_arguments(&mut script, request);
-    match script.invoke_async(&mut connection.transport).await? {
+    let reply = script.invoke_async(&mut connection.transport).await?;
+    node_reply(connection, clock, request, reply).await
+}
+
+/// Converts the reply of an acquire script. `ACQUIRE` and those of the other layouts reply alike.
+pub async fn node_reply(
+    connection: Connection<impl RedisTransport>,
+    clock: &Clock,
+    request: &LockRequest<'_>,
+    reply: AcquireReply,
+) -> RedisResult<NodeReply> {
+    match reply {
         AcquireReply::Acquired {
             is_reentrant,
             fence,
@@ -54,7 +65,7 @@ pub fn add_fence_arguments(script: &mut ScriptInvocation<'_>, request: &LockRequ
 }
 
 /// Converts the reply of a failed acquire, with the owner that blocks it.
-pub async fn conflict_reply(
+async fn conflict_reply(
     connection: Connection<impl RedisTransport>,
     clock: &Clock,
     key: &LockKey,

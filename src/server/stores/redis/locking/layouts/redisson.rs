@@ -46,7 +46,7 @@ use std::time::Duration;
 
 use redis::{RedisResult, ScriptInvocation};
 
-use super::plain::{add_fence_arguments, conflict_reply};
+use super::plain::{add_fence_arguments, node_reply};
 use super::{LockRequest, nonzero_millis};
 use crate::domain::LockKey;
 use crate::server::clock::Clock;
@@ -144,16 +144,10 @@ pub async fn acquire(
         .arg(whole_millis(request.extra_wait));
     add_fence_arguments(&mut script, request);
     match script.invoke_async(&mut connection.transport).await? {
-        AcquireReply::Acquired {
-            is_reentrant,
-            fence,
-        } => Ok(request.granted(is_reentrant, fence)),
         AcquireReply::Rejected(reply) if is_foreign_hash(&reply) => {
             Ok(NodeReply::WrongType("hash".to_owned()))
         }
-        AcquireReply::Rejected(reply) => {
-            conflict_reply(connection, clock, request.key, reply).await
-        }
+        reply => node_reply(connection, clock, request, reply).await,
     }
 }
 
