@@ -328,16 +328,23 @@ prometheus() {
     ! { "$prometheus/usr/bin/promtool" --version && "$prometheus/usr/bin/prometheus" --version; } >/dev/null 2>&1 || return 0
     is_installed apt-get || fail "Prometheus is missing. Copy its \`prometheus\` and \`promtool\` to $prometheus/usr/bin, then run this again."
     ! as_root true 2>/dev/null || apt_update
-    local directory
-    directory=$(mktemp -d "$cache/prometheus-XXXXXX")
-    run_logged "downloading Prometheus" download_prometheus "$directory" || {
-        rm -rf "$directory"
-        fail "Prometheus is missing, and apt-get could not download it (log: $log)."
-    }
-    rm -rf "$prometheus"
-    mv "$directory/files" "$prometheus"
-    rm -rf "$directory"
+    extract_package prometheus "$prometheus" || fail "Prometheus is missing, and apt-get could not download it (log: $log)."
 }
+
+# extract_package NAME DIRECTORY: downloads a Debian package and extracts its files.
+extract_package() {
+    local temporary
+    temporary=$(mktemp -d "$cache/$1-XXXXXX")
+    run_logged "downloading $1" download_package "$temporary" "$1" || {
+        rm -rf "$temporary"
+        return 1
+    }
+    rm -rf "$2"
+    mv "$temporary/files" "$2"
+    rm -rf "$temporary"
+}
+
+download_package() (cd "$1" && apt-get download "$2" && dpkg-deb -x "$2"_*.deb files)
 
 # A gateway from HTTP to Redis, with which `make bench` compares the console. Debian's package would
 # start a service, so only its files are extracted.
@@ -345,20 +352,8 @@ webdis() {
     # Without it, the benchmark says that it is missing.
     if [ -x "$webdis/usr/bin/webdis" ] || ! is_installed apt-get || ! as_root true 2>/dev/null; then return; fi
     apt_install "the libraries of webdis" libhiredis0.14 libb64-0d libevent-2.1-7
-    local directory
-    directory=$(mktemp -d "$cache/webdis-XXXXXX")
-    run_logged "downloading webdis" download_webdis "$directory" || {
-        rm -rf "$directory"
-        return 0
-    }
-    rm -rf "$webdis"
-    mv "$directory/files" "$webdis"
-    rm -rf "$directory"
+    extract_package webdis "$webdis" || info "setup: webdis could not be downloaded (log: $log); the benchmark runs without it"
 }
-
-download_webdis() (cd "$1" && apt-get download webdis && dpkg-deb -x webdis_*.deb files)
-
-download_prometheus() (cd "$1" && apt-get download prometheus && dpkg-deb -x prometheus_*.deb files)
 
 # PostgreSQL, a storage that several consoles can share. The tests start their own servers; the
 # setting keeps Debian's package from creating a cluster and starting a service.
