@@ -146,6 +146,7 @@ async fn demo_clients_continue_without_a_minority_of_nodes_and_a_deleted_lock_st
         let _no_reply: Option<()> =
             query(demo.port(name), redis::cmd("SHUTDOWN").arg("NOSAVE")).await;
     }
+    // Far more than two readings of one lease differ by, and less than one renewal adds.
     let before = wait_for("a lease", expires_at).await.plus_millis(2_000);
     wait_until("a renewal", async || expires_at().await > Some(before)).await;
     assert_eq!(inspect(&demo.jobs, "lock:nightly-report").await, []);

@@ -261,10 +261,11 @@ fn is_held_by_others(quorum: usize, nodes: &[NodeResult]) -> bool {
     nodes.iter().filter(is_other_owner).count() >= quorum
 }
 
-/// When a retry makes sense, in milliseconds. An expired or unlimited lease gives no hint, and a
-/// long one may be released long before it expires.
+/// When a retry makes sense, in milliseconds. An expired or unlimited lease gives no hint.
 fn retry_after_ms(lease_ms: Option<u64>) -> u64 {
+    /// Earlier retries would cost the nodes more than they gain.
     const MIN: u64 = 250;
+    /// A lock may be released long before its lease ends.
     const MAX: u64 = 30_000;
     /// Used if the end of the lease is unknown.
     const UNKNOWN: u64 = 1_000;

@@ -28,10 +28,20 @@ use super::node::{Command, CommandError, Database, KnownScript};
 use super::schedule::MS;
 use super::virtual_time::{SharedWorld, SimEvent, World, lock_world, node_name};
 
+/// The prefix of all tokens of clients.
+const TOKEN_PREFIX: &[u8] = b"lockkeeper:client:";
+
+const HOUR_US: i64 = 3_600_000_000;
+
+/// The share of messages that a partition loses, in thousandths. It delays the others to its end.
+const LOST_IN_PARTITION: u64 = 500;
+
 /// A simulated Redis server.
 pub struct SimServer {
     pub clock: DriftingClock,
+    /// The keys in memory.
     pub database: Database,
+    /// The keys as last saved, with which a node that does not fsync may restart.
     pub snapshot: Database,
     /// The number of restarts. A connection belongs to one incarnation.
     pub incarnation: u32,
@@ -47,7 +57,9 @@ pub struct Link {
     /// The incarnation of the node that the client is connected to.
     pub connected_to: Option<u32>,
     health: NodeHealth,
+    /// Until then, messages between the two are lost or delayed.
     pub partitioned_until: SimTime,
+    /// When the last request arrives, which later ones must not overtake on an ordered network.
     last_arrival: SimTime,
     /// Tasks that wait for a connection.
     up_wakers: Vec<Waker>,
@@ -67,11 +79,6 @@ impl SimServer {
         }
     }
 }
-
-/// The prefix of all tokens of clients.
-const TOKEN_PREFIX: &[u8] = b"lockkeeper:client:";
-
-const HOUR_US: i64 = 3_600_000_000;
 
 /// A connection of a client to one incarnation of a node.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -377,7 +384,9 @@ impl World {
         let network = self.plan.network;
         let partitioned_until = self.clients[client].links[node].partitioned_until;
         let is_partitioned = partitioned_until > self.now;
-        if self.rng.chance(network.lost_per_mille) || is_partitioned && self.rng.chance(500) {
+        if self.rng.chance(network.lost_per_mille)
+            || is_partitioned && self.rng.chance(LOST_IN_PARTITION)
+        {
             self.counters.increment(Counter::MessageLost);
             return None;
         }

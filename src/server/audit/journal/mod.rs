@@ -1,10 +1,8 @@
-//! The queue of entries to write, and the task that writes them: all queued entries in one
-//! transaction.
+//! The queue of entries to write, and the task that writes all queued entries together.
 //!
 //! An operation waits until its start is written. Ends stay in the queue until they can be written,
-//! preferably together with the start of the next operation.
-//! The queue is bounded: ends by the number of operations in progress, all other entries by a fixed
-//! number.
+//! preferably together with the start of the next operation. The queue is bounded: ends by the
+//! number of operations in progress, all other entries by a fixed number.
 
 mod writer;
 

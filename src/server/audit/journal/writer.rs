@@ -1,4 +1,5 @@
-//! The writer task: writes all queued entries in one transaction, and retries after failures.
+//! The writer task: writes all queued entries in one statement or transaction, and retries after
+//! failures.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
