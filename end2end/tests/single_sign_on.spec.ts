@@ -15,6 +15,8 @@ async function signInAtProvider(page: Page, name: string) {
 test('a user returns to the requested page after sign-in with the provider, and can sign out of the provider', async ({ page, servers, browserErrors }) => {
   // The provider's pages request fonts and an icon that are not available.
   browserErrors.allow(/fonts\.googleapis\.com/, /favicon\.ico/);
+  // The page polls, also while the sign-out ends its session.
+  browserErrors.allowFailedCall('waits', 401);
   test.slow(); // every step loads a whole page
   const nodes = await servers.startNodes(1);
   const console = await servers.startConsoleWithOidc(roleMappings, [vera], { name: 'jobs', nodes });
