@@ -42,7 +42,7 @@ soak: ## Run fault injection, fuzzing and the simulation for a long time (SOAK=6
 	@scripts/setup.sh test
 	@$(ENV) && PROPTEST_CASES=$$(( $(or $(filter-out 0,$(SOAK)),600) * 100 )) cargo test --features "$$features" --lib --test tests -- arbitrary fuzz::
 	@$(ENV) && LOCKKEEPER_SOAK_SECONDS=$(or $(filter-out 0,$(SOAK)),600) LOCKKEEPER_SOAK_JOBS=20000 \
-		cargo test --features "$$features" --test tests -- --nocapture soak:: chaos:: simulation:: cli::concurrent_jobs idle_touches:: schemathesis::
+		cargo test --features "$$features" --test tests -- --nocapture soak:: chaos:: leaders_are_killed simulation:: cli::concurrent_jobs idle_touches:: schemathesis::
 
 bench: ## Run the benchmarks (ARGS="--quick", ARGS="--help")
 	@scripts/setup.sh bench

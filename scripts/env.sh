@@ -30,6 +30,11 @@ schemathesis=$cache/tools/schemathesis
 openapi_spec_validator=$cache/tools/openapi-spec-validator
 prometheus=$cache/tools/prometheus
 webdis=$cache/tools/webdis
+etcd_server=$cache/tools/etcd-server
+etcd_client=$cache/tools/etcd-client
+etcd_python=$cache/tools/etcd-python
+liquibase_version=4.28.1
+liquibase=$cache/tools/liquibase-$liquibase_version
 cargo_deny=$cache/tools/cargo-deny-$cargo_deny_version
 cargo_nextest=$cache/tools/cargo-nextest-$cargo_nextest_version
 # Links to the compiler of the distribution. The directory exists only if rustup could not download
@@ -38,7 +43,7 @@ distribution_rust=$cache/tools/distribution-rust
 
 # A shell started before the installation of rustup does not have cargo in its PATH.
 command -v cargo >/dev/null || PATH="$PATH:${CARGO_HOME:-$HOME/.cargo}/bin"
-PATH="$repo/node_modules/.bin:$cargo_nextest/bin:$cargo_leptos/bin:$wasm_bindgen/bin:$redis_py/bin:$webdis/usr/bin:$PATH"
+PATH="$repo/node_modules/.bin:$cargo_nextest/bin:$cargo_leptos/bin:$wasm_bindgen/bin:$redis_py/bin:$webdis/usr/bin:$etcd_server/usr/bin:$etcd_client/usr/bin:$PATH"
 [ ! -d "$distribution_rust" ] || PATH="$distribution_rust:$PATH"
 export PATH
 

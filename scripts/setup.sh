@@ -355,6 +355,26 @@ webdis() {
     extract_package webdis "$webdis" || info "setup: webdis could not be downloaded (log: $log); the benchmark runs without it"
 }
 
+# etcd and etcdctl, which the tests and the demo start on free ports. Debian's package would start a service, so
+# only its files are extracted.
+etcd() {
+    if "$etcd_server/usr/bin/etcd" --version >/dev/null 2>&1 && "$etcd_client/usr/bin/etcdctl" version >/dev/null 2>&1; then return; fi
+    is_installed apt-get || fail "etcd is missing. Copy \`etcd\` to $etcd_server/usr/bin and \`etcdctl\` to $etcd_client/usr/bin, then run this again."
+    ! as_root true 2>/dev/null || apt_update
+    extract_package etcd-server "$etcd_server" || fail "etcd is missing, and apt-get could not download it (log: $log)."
+    extract_package etcd-client "$etcd_client" || fail "etcdctl is missing, and apt-get could not download it (log: $log)."
+}
+
+# A Python library that locks in etcd.
+etcd_python() {
+    install_python_packages "the Python client of etcd" "$etcd_python" src/tests/clients/etcd.txt
+}
+
+# The demo runs without etcd if it cannot be downloaded.
+optional_etcd() { (etcd) || info "setup: the demo runs without etcd"; }
+# The same for ZooKeeper, which needs Java.
+optional_zookeeper() { (zookeeper) || info "setup: the demo runs without ZooKeeper"; }
+
 # PostgreSQL, a storage that several consoles can share. The tests start their own servers; the
 # setting keeps Debian's package from creating a cluster and starting a service.
 postgresql() {
@@ -366,20 +386,66 @@ postgresql() {
     apt_install "PostgreSQL" postgresql-15 -o DPkg::Options::=--force-confold
 }
 
+# ZooKeeper and Curator, as Java libraries: Debian's packages `zookeeper` and `zookeeperd` would bring a
+# desktop Java and start a service. The tests and the demo start their own servers. Without
+# libservlet-api-java, ZooKeeper does not start its AdminServer.
+zookeeper() {
+    is_installed java || apt_install "Java" openjdk-17-jre-headless
+    local jar
+    for jar in zookeeper servlet-api slf4j-nop; do
+        [ -e "/usr/share/java/$jar.jar" ] || {
+            apt_install "ZooKeeper" libzookeeper-java libservlet-api-java
+            break
+        }
+    done
+}
+
+# Curator, a lock client of the tests. Its client is compiled when a test starts it.
+curator() {
+    is_installed javac || apt_install "a Java compiler" openjdk-17-jdk-headless
+    [ -e /usr/share/java/curator-recipes.jar ] || apt_install "Curator" libcurator-recipes-java
+}
+
+# Liquibase, a client of lock tables in PostgreSQL. An npm package contains its jars; only those that
+# the tests need are extracted.
+liquibase() {
+    local jars=(liquibase-core picocli snakeyaml opencsv commons-collections4 commons-io commons-lang3 commons-text)
+    jars+=(jaxb-api jaxb-core jaxb-runtime postgresql)
+    [ ! -e "$liquibase/postgresql.jar" ] || return 0
+    run_logged "downloading Liquibase $liquibase_version" download_liquibase "${jars[@]/%/.jar}" ||
+        fail "Liquibase $liquibase_version is missing, and npm could not download it (log: $log)."
+}
+
+download_liquibase() {
+    local directory=package/dist/liquibase/internal/lib temporary
+    temporary=$(mktemp -d "$cache/liquibase-XXXXXX")
+    (
+        cd "$temporary" &&
+            npm pack --silent "liquibase@$liquibase_version" &&
+            echo "2ff637c6641fcc8f1c571d3cd940db802bce41c08fe2e31967a48e023ba30aa3  liquibase-$liquibase_version.tgz" | sha256sum --check &&
+            tar -xzf "liquibase-$liquibase_version.tgz" "${@/#/$directory/}" &&
+            rm -rf "$liquibase" && mv "$directory" "$liquibase"
+    )
+    local result=$?
+    rm -rf "$temporary"
+    return $result
+}
+
 # Tools that take minutes to build are built in the background while the rest is downloaded.
 for target_name in "${@:-test}"; do
     builds=() first=(c_compiler rust wasm_std)
     case $target_name in
         build) first+=(cargo_leptos_dependencies) builds=(cargo_leptos wasm_bindgen) steps=(npm_packages) ;;
         lint) steps=(lint_tools cargo_deny) ;;
-        demo) builds=(wasm_bindgen) steps=(npm_packages redis) ;;
+        demo) builds=(wasm_bindgen) steps=(npm_packages redis optional_etcd optional_zookeeper) ;;
         dev) first+=(cargo_leptos_dependencies) builds=(cargo_leptos wasm_bindgen) steps=(npm_packages redis) ;;
         bench) first=(c_compiler rust) steps=(redis webdis) ;;
         test)
             first+=(cargo_leptos_dependencies)
             builds=(cargo_leptos wasm_bindgen)
             steps=(lint_tools cargo_deny cargo_nextest npm_packages redis browser chinese_font shell_tools libfaketime)
-            steps+=(redis_py old_redis lock_clients data_libraries schemathesis openapi_spec_validator prometheus postgresql)
+            steps+=(redis_py old_redis lock_clients data_libraries schemathesis openapi_spec_validator prometheus etcd etcd_python postgresql)
+            steps+=(zookeeper curator liquibase)
             ;;
         *) fail "Unknown setup \"$target_name\". Use build, lint, demo, dev, bench or test." ;;
     esac

@@ -5,7 +5,7 @@ import { acquireLock, expect, test, waitUntilLive } from '../tests/fixtures';
 
 const CPU_SLOWDOWN = Number(process.env.SLOWER ?? 4);
 const RUNS = Number(process.env.RUNS ?? 5);
-const PAGES = ['/owners', '/nodes', '/waits', '/mine', '/audit', '/help'];
+const PAGES = ['/owners', '/nodes', '/waits', '/activity', '/mine', '/audit', '/help'];
 
 const median = (numbers: number[]) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
 

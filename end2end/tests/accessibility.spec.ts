@@ -3,7 +3,7 @@
 import { acquireLock, expect, lockPath, open, test } from './fixtures';
 import { closeDialog, horizontalOverflow, startLocksInEveryState } from './page_tour';
 
-const PAGES = ['/', '/owners', '/nodes', '/waits', '/mine', '/audit', '/help', '/nowhere'];
+const PAGES = ['/', '/owners', '/owners/web-1', '/nodes', '/waits', '/activity', '/mine', '/audit', '/webhooks', '/help', '/nowhere'];
 
 test('every page has the same outline and one main heading', async ({ page, servers, browserErrors }) => {
   browserErrors.allow(/status of 404/);
@@ -20,6 +20,7 @@ test('every page has the same outline and one main heading', async ({ page, serv
           - link "Owners"
           - link "Nodes"
           - link "Waits"
+          - link "Activity"
           - link "My locks"
           - link "Audit"
         - button "Settings"
@@ -57,6 +58,7 @@ test('every table, dialog and chart has an accessible name', async ({ page, serv
   await expect(split.getByRole('checkbox')).toHaveAccessibleName('Select lock:split');
 
   await open(page, console, lockPath('orders', 'lock:held'));
+  await page.getByText(/3 of 3 nodes agree/).click();
   await expect(page.getByRole('region', { name: 'State per node' }).getByRole('table')).toBeVisible();
   const chart = page.getByRole('img', { name: 'Lease over time' });
   await expect(chart).toHaveAccessibleDescription(/left/);
@@ -70,7 +72,7 @@ test('every table, dialog and chart has an accessible name', async ({ page, serv
   await open(page, console, '/owners');
   await expect(page.getByRole('table', { name: 'Owners' })).toBeVisible();
   await open(page, console, '/nodes');
-  await expect(page.getByRole('article', { name: 'b' }).getByRole('img', { name: /^Last hour: / })).toBeVisible();
+  await expect(page.getByRole('article', { name: 'b' }).getByRole('img', { name: /^Last hour: up/ })).toBeVisible();
   await open(page, console, '/mine');
   await page.getByRole('button', { name: 'Acquire a lock' }).click();
   await expect(page.getByRole('dialog', { name: 'Acquire a lock' })).toBeVisible();

@@ -62,10 +62,43 @@ test('filters are part of the URL, older entries are on further pages, and the l
   expect((await download).suggestedFilename()).toBe('audit.csv');
 });
 
+test('chips and bars narrow the list', async ({ page, servers }) => {
+  const console = await servers.startConsole({ name: 'orders', nodes: await servers.startNodes(1) });
+  for (const [key, ttl] of [['lock:a', 60_000], ['lock:b', 60_000], ['lock:b', 1]] as const) {
+    await fetch(`${console.url}/api/v1/groups/orders/locks/${key}/acquire`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ ttl_ms: ttl }),
+    });
+  }
+  await open(page, console, '/audit');
+  const rows = page.getByRole('table', { name: 'Operations, newest first' }).getByRole('row');
+  await expect(rows).toHaveCount(4);
+  const chip = (list: string, name: RegExp) => page.getByRole('list', { name: list, exact: true }).getByRole('link', { name });
+  await chip('Lock', /lock:b/).click();
+  await expect(page).toHaveURL(/key_encoded=/);
+  await expect(rows).toHaveCount(3);
+  await chip('Result', /refused/).click();
+  await expect(rows).toHaveCount(2);
+  await expect(chip('Result', /refused/)).toHaveAttribute('aria-current', 'true');
+  await chip('Result', /refused/).click();
+  await chip('Lock', /lock:b/).click();
+  await expect(rows).toHaveCount(4);
+
+  const chart = page.getByRole('group', { name: 'Entries over time' });
+  await expect(page.getByText('3 entries. Select a bar to narrow the range.')).toBeVisible();
+  const bar = chart.getByRole('link').last();
+  await bar.focus();
+  await expect(chart).toContainText(/UTC: \d/);
+  await bar.press('Enter');
+  await expect(page).toHaveURL(/from=.*until=/);
+  await expect(rows.nth(1)).toContainText('lock:b');
+});
+
 test.describe('on a phone', () => {
   test.use({ viewport: { width: 390, height: 844 } });
 
-  test('the newest entry is visible without scrolling, and the filters unfold at the press of a button', async ({ page, servers }) => {
+  test('the newest entry is visible without scrolling, and the filters open in a sheet', async ({ page, servers }) => {
     const console = await servers.startConsole({ name: 'orders', nodes: await servers.startNodes(1) });
     for (const key of ['lock:a', 'lock:b']) {
       await fetch(`${console.url}/api/v1/groups/orders/locks/${key}/acquire`, {
@@ -83,11 +116,15 @@ test.describe('on a phone', () => {
     await expect(result).toBeHidden();
     await filters.press('Enter');
     await expect(filters).toHaveAttribute('aria-expanded', 'true');
+    await result.press('Escape');
+    await expect(result).toBeHidden();
+    await expect(filters).toBeFocused();
+    await filters.press('Enter');
     await result.selectOption('done');
     await page.getByRole('combobox', { name: 'Operation', exact: true }).selectOption('acquire');
     await page.getByRole('button', { name: 'Show', exact: true }).click();
     await expect(page).toHaveURL(/action=acquire&result=done/);
-    // The filters are folded again; their number remains visible.
+    // The sheet is closed; the number of filters remains visible.
     await expect(page.getByRole('button', { name: 'Filters (2)' })).toHaveAttribute('aria-expanded', 'false');
     expect(await bottom()).toBeLessThan(600);
     // A search can be submitted while the filters are folded.

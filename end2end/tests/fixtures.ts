@@ -2,12 +2,12 @@
 // they are stopped when the test ends.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { type BrowserContext, type Page, test as base, expect } from '@playwright/test';
+import { type BrowserContext, type Locator, type Page, test as base, expect } from '@playwright/test';
 import Redis from 'ioredis';
 
 const target = process.env.CARGO_TARGET_DIR ?? resolve(__dirname, '../../target');
@@ -147,6 +147,22 @@ export class TestServers {
     ].join('\n');
   }
 
+  /** Starts a console with one group of another service than Redis. `fields` is TOML. */
+  async startConsoleForService(name: string, fields: string[]): Promise<Console> {
+    return this.startConsoleWithSettings(async () => ['[[group]]', `name = "${name}"`, ...fields].join('\n'));
+  }
+
+  /** A new folder of the test. */
+  subfolder(name: string): string {
+    return mkdtempSync(join(this.folder, `${name}-`));
+  }
+
+  /** Stops a process at the end of the test. */
+  stopAtEnd<Child extends ChildProcess>(child: Child, signal: NodeJS.Signals = 'SIGKILL'): Child {
+    this.cleanups.push(() => stopProcess(child, signal));
+    return child;
+  }
+
   /** Starts a console with further settings, which may depend on its URL. */
   private async startConsoleWithSettings(settings: (url: string) => Promise<string>, ...groups: Group[]): Promise<Console> {
     if (!existsSync(binary)) throw new Error(`${binary} does not exist. Build it first.`);
@@ -162,11 +178,11 @@ export class TestServers {
   }
 
   /**
-   * Starts `lockkeeper demo`: a console, six Redis servers, and clients that change locks all the
+   * Starts `lockkeeper demo --redis-only`: a console, six Redis servers, and clients that change locks all the
    * time. Returns its URL.
    */
   async startDemo(): Promise<string> {
-    const demo = spawn(binary, ['demo', '--listen', '127.0.0.1:0', '--log', 'warn'], {
+    const demo = spawn(binary, ['demo', '--redis-only', '--listen', '127.0.0.1:0', '--log', 'warn'], {
       env: environment(this.folder),
       stdio: ['ignore', 'pipe', 'inherit'],
     });
@@ -293,6 +309,11 @@ export function row(page: Page, name: string) {
   return page.getByRole('row').filter({ has: page.getByRole('link', { name, exact: true }) });
 }
 
+/** The links to locks in a row or rows, which also link to owners. */
+export function lockLinks(rows: Locator) {
+  return rows.locator('a[href*="/locks"]');
+}
+
 /** The path of a lock's page. */
 export function lockPath(group: string, key: string | Buffer) {
   const bytes = [...Buffer.from(key)].map((byte) => {
@@ -324,7 +345,7 @@ function userToToml(user: User) {
   return lines.join('\n');
 }
 
-async function findFreePort(): Promise<number> {
+export async function findFreePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as { port: number };
@@ -333,7 +354,7 @@ async function findFreePort(): Promise<number> {
   return port;
 }
 
-async function stopProcess(child: ChildProcess | undefined, signal: NodeJS.Signals = 'SIGKILL') {
+export async function stopProcess(child: ChildProcess | undefined, signal: NodeJS.Signals = 'SIGKILL') {
   if (!child || child.exitCode !== null || child.signalCode !== null) return;
   const exited = once(child, 'exit');
   child.kill(signal);

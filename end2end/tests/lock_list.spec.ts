@@ -1,5 +1,5 @@
 // The lock list: live updates, leases, search, filters and sort order.
-import { acquireLock, expect, open, row, test, waitUntilLive } from './fixtures';
+import { acquireLock, expect, lockLinks, open, row, test, waitUntilLive } from './fixtures';
 
 test('a lock appears when it is acquired and counts down', async ({ page, servers }) => {
   const nodes = await servers.startNodes(3);
@@ -114,7 +114,7 @@ test('search, filters and sort order are part of the URL and survive a reload', 
     await acquireLock(nodes, key, `${key}-token`, ms);
   }
   await open(page, console);
-  const names = () => page.getByRole('row').getByRole('link').allInnerTexts();
+  const names = () => lockLinks(page.getByRole('row')).allInnerTexts();
   await expect.poll(async () => (await names())[0]).toBe('lock:c'); // without expiry: needs attention
 
   await page.getByRole('button', { name: 'Lease' }).click();
@@ -148,6 +148,78 @@ test('rows do not move while the pointer is over them', async ({ page, servers }
   await expect(row(page, 'lock:a')).toHaveCount(0);
   await page.mouse.move(1, 1);
   await expect(row(page, 'lock:a')).toBeVisible();
+});
+
+test('a click on a row opens the lock, Space shows its details, and the search field leads to the rows', async ({ page, context, servers }) => {
+  const nodes = await servers.startNodes(3);
+  const console = await servers.startConsole({ name: 'orders', nodes });
+  for (const name of ['lock:a', 'lock:b']) await acquireLock(nodes, name, `${name}-token`, 600_000);
+  await open(page, console, '/?sort=key');
+  await expect(row(page, 'lock:b')).toBeVisible();
+  const searchBox = page.getByRole('combobox', { name: 'Search locks' });
+  await searchBox.focus();
+  await page.keyboard.press('ArrowDown');
+  await expect(row(page, 'lock:a')).toBeFocused();
+
+  const details = page.getByRole('complementary', { name: 'Selected lock' });
+  await page.keyboard.press('Space');
+  await expect(details.getByRole('heading')).toContainText('lock:a');
+  await expect(details).toContainText(/Held by .* on 3 of 3 nodes/);
+  await page.keyboard.press('j');
+  await expect(details.getByRole('heading')).toContainText('lock:b');
+  await page.keyboard.press('Escape');
+  await expect(details).toHaveCount(0);
+
+  await searchBox.focus();
+  await page.keyboard.press('Enter');
+  await expect(row(page, 'lock:b')).toBeFocused();
+  const cell = row(page, 'lock:a').locator('td.cell-held');
+  const newPage = context.waitForEvent('page');
+  await cell.click({ modifiers: ['ControlOrMeta'] });
+  await expect((await newPage).getByRole('heading', { level: 1, name: 'lock:a' })).toBeVisible();
+  await expect(page).toHaveURL(/\?sort=key$/);
+  // A drag selects text.
+  const { x, y, height } = (await cell.boundingBox())!;
+  await page.mouse.move(x + 2, y + height / 2);
+  await page.mouse.down();
+  await page.mouse.move(x + 40, y + height / 2, { steps: 4 });
+  await page.mouse.up();
+  await expect(page).toHaveURL(/\?sort=key$/);
+  await cell.click();
+  await expect(page.getByRole('heading', { level: 1, name: 'lock:a' })).toBeVisible();
+});
+
+test('the row of a lock that ended stays for ten seconds', async ({ page, servers }) => {
+  const nodes = await servers.startNodes(1);
+  const console = await servers.startConsole({ name: 'orders', nodes });
+  for (const name of ['lock:a', 'lock:b']) await acquireLock(nodes, name, 'token', 600_000);
+  await open(page, console, '/?sort=key');
+  await expect(row(page, 'lock:b')).toBeVisible();
+  await nodes[0].redis.del('lock:a');
+  await expect(row(page, 'lock:a')).toContainText(/released \d/);
+  await expect(page.getByText('1 lock', { exact: true })).toBeVisible();
+  await expect(row(page, 'lock:a')).toHaveCount(0);
+  await expect(row(page, 'lock:b')).toBeVisible();
+});
+
+test('contended locks are sorted by demand, and the summary names the reasons', async ({ page, servers }) => {
+  const [node] = await servers.startNodes(1);
+  const console = await servers.startConsole({ name: 'orders', nodes: [node] });
+  await page.setViewportSize({ width: 1440, height: 900 });
+  const thread = (n: number) => `6d1f5a0e-1c3b-4d2a-9f00-0123456789ab:${n}`;
+  for (const [name, waiters] of [['lock:a', 1], ['lock:b', 3]] as const) {
+    await node.redis.hset(name, thread(0), 1);
+    for (let n = 1; n <= waiters; n++) await node.redis.rpush(`redisson_lock_queue:{${name}}`, thread(n));
+  }
+  await open(page, console);
+  await expect(page.getByRole('navigation', { name: 'Filters' })).toContainText('2 locks need attention');
+  await page.getByRole('navigation', { name: 'Filters' }).getByRole('link', { name: /^Contended/ }).click();
+  await expect(page).toHaveURL(/flag=contended&sort=contention/);
+  const names = () => lockLinks(page.getByRole('row')).allInnerTexts();
+  await expect.poll(names).toEqual(['lock:b', 'lock:a']);
+  await expect(row(page, 'lock:b')).toContainText('3 waiting');
+  const first = (await row(page, 'lock:b').boundingBox())!;
+  expect(first.y).toBeLessThanOrEqual(240);
 });
 
 test.describe('without JavaScript', () => {

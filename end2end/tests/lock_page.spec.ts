@@ -42,7 +42,7 @@ test('the chart shows renewals from before the page was opened', async ({ page, 
   await open(page, console, lockPath('orders', 'lock:a'));
   await expect(page.getByRole('img', { name: 'Lease over time' })).toHaveAccessibleDescription(/2 renewals in this period/);
   await expect(page.getByRole('region', { name: 'Library behaviour' })).toContainText('No automatic renewal.');
-  await expect(page.getByRole('region', { name: 'Waiters' })).toContainText('No waiters visible.');
+  await expect(page.getByRole('region', { name: 'Who wants it' })).toContainText('No waiters visible.');
 });
 
 test('commands for scripts are shown for each operation, without a token', async ({ page, servers }) => {

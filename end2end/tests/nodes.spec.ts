@@ -8,13 +8,14 @@ test('an unreachable node is shown in the last hour, in its state changes and as
   await open(page, console, '/nodes');
   const card = page.getByRole('article', { name: 'c', exact: true });
   await expect(card.getByRole('img', { name: /^Last hour: up for \d+ min/ })).toBeVisible();
+  await card.getByText('Details', { exact: true }).click();
   await expect(card.getByRole('meter', { name: /^Scan load: / })).toBeVisible();
   await expect(card).toContainText('may lose locks on restart');
 
   await nodes[2].kill();
   await expect(card).toContainText('Check that the server is running');
   // The page loads the history every ten seconds.
-  await expect(card.getByRole('img', { name: /down for \d+ min/ })).toBeVisible({ timeout: 30_000 });
+  await expect(card.getByRole('img', { name: /down for \d+ min/ }).first()).toBeVisible({ timeout: 30_000 });
   await card.getByText('As a table').click();
   await expect(card.getByRole('table').getByRole('row').nth(1)).toContainText(/down/);
   await card.getByText('State changes').click();
@@ -84,7 +85,7 @@ for (const javaScriptEnabled of [true, false]) {
       await expect(async () => {
         await page.goto(`${console.url}/nodes`);
         await expect(card.getByText('up', { exact: true }).first()).toBeVisible({ timeout: 3_000 });
-        await expect(card.getByText('tracking')).toBeVisible({ timeout: 3_000 });
+        await expect(card.getByText('tracking', { exact: true })).toBeVisible({ timeout: 3_000 });
         await expect(card.getByText('Node b evicts keys')).toBeVisible({ timeout: 3_000 });
       }).toPass();
       const { height } = (await card.boundingBox())!;

@@ -29,9 +29,29 @@ test('locks are grouped by host and by process', async ({ page, servers }) => {
   await expect(page.getByRole('link', { name: 'Process' })).toHaveAttribute('aria-current', 'true');
 
   await rows.getByRole('link', { name: 'web-2', exact: true }).click();
-  await expect(page).toHaveURL(/q=web-2/);
-  await expect(page.getByRole('table')).toContainText('lock:prod:a');
-  await expect(page.getByRole('table')).not.toContainText('lock:prod:c');
+  await expect(page).toHaveURL(`${console.url}/owners/web-2`);
+  const held = page.getByRole('table', { name: 'Locks held now' });
+  await expect(held).toContainText('lock:prod:a');
+  await expect(held).not.toContainText('lock:prod:c');
+});
+
+test('a host is found between its holds, and all of its locks can be released', async ({ page, servers }) => {
+  const [node] = await servers.startNodes(1);
+  const console = await servers.startConsole({ name: 'orders', nodes: [node] });
+  await acquireAs('burst-1', node, 'lock:prod:a');
+  await open(page, console, '/owners/burst-1');
+  const held = page.getByRole('table', { name: 'Locks held now' });
+  await expect(held).toContainText('lock:prod:a', { timeout: 30_000 });
+  await page.getByRole('link', { name: 'Release all of it…' }).click();
+  const bar = page.getByRole('region', { name: 'Selected locks' });
+  await expect(bar.getByRole('status')).toHaveText('1 lock selected');
+
+  await node.redis.del('lock:prod:a');
+  await open(page, console, '/owners/burst-1');
+  await expect(page.getByText('No lock of this owner is observed.')).toBeVisible({ timeout: 30_000 });
+  await expect(page.getByRole('list', { name: /^Locks, those/ }).getByRole('link', { name: 'lock:prod:a' })).toBeVisible({ timeout: 30_000 });
+  await page.getByRole('link', { name: '24 h' }).click();
+  await expect(page).toHaveURL(`${console.url}/owners/burst-1?range=24h`);
 });
 
 test('a search for a host unfolds its locks', async ({ page, servers }) => {

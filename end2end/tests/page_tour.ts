@@ -6,7 +6,7 @@ import { acquireLock, type Console, expect, lockPath, type RedisNode, type TestS
 /** The labels that the tour looks up, in each language. */
 export const LABELS = {
   'en-GB': {
-    live: /^live, \d/,
+    live: /^live(, \d|$)/,
     unknown: 'unknown',
     down: 'down',
     scripts: 'Use from a script',
@@ -25,6 +25,7 @@ export const LABELS = {
     reasonText: 'the batch hangs',
     confirmRelease: 'Release 1',
     releaseResult: '1 released, 0 skipped',
+    lane: /^Holds: /,
     details: 'Details',
     find: 'Find',
     owners: 'Owners',
@@ -32,7 +33,7 @@ export const LABELS = {
     notLive: /^Not live: /,
   },
   'zh-CN': {
-    live: /^实时，\d/,
+    live: /^实时(，\d|$)/,
     unknown: '未知',
     down: '宕机',
     scripts: '脚本调用',
@@ -51,6 +52,7 @@ export const LABELS = {
     reasonText: '批处理卡住了',
     confirmRelease: '释放 1 把',
     releaseResult: '已释放 1 把，已跳过 0 把',
+    lane: /^持有次数：/,
     details: '详情',
     find: '查找',
     owners: '持有者',
@@ -173,6 +175,11 @@ export async function visitEveryPage(page: Page, setup: ConsoleSetup, locale: Lo
   await acquireLabelledLocks(nodes.slice(0, 2));
   await expect(page.getByRole('table').getByRole('link', { name: 'web-2', exact: true })).toBeVisible();
   await check('owners');
+  await visit('/owners/web-2?range=15m');
+  await expect(page.getByRole('img', { name: labels.lane }).first()).toBeVisible();
+  await check('owner');
+  await visit('/owners/no-such-host?from=2001-01-01T03:00&to=2001-01-01T04:00');
+  await check('unknown owner');
   await visit('/nodes');
   await expect(page.getByRole('article', { name: 'c' })).toContainText(labels.down);
   await check('nodes');
@@ -181,6 +188,11 @@ export async function visitEveryPage(page: Page, setup: ConsoleSetup, locale: Lo
   await addWaiter(nodes.slice(0, 2));
   await expect(page.getByRole('link', { name: 'lock:thread-0' }).first()).toBeVisible();
   await check('waits');
+  await visit('/activity?range=15m');
+  await expect(page.getByRole('img', { name: labels.lane }).first()).toBeVisible();
+  await check('activity');
+  await visit('/activity?from=2001-01-01T03:00&to=2001-01-01T04:00&only=problems');
+  await check('no recorded activity');
   await visit('/mine');
   await check('no locks of the user');
   await page.getByRole('button', { name: labels.acquire }).click();
@@ -242,7 +254,7 @@ export function truncatedBadges(page: Page): Promise<string[]> {
  * Latin words allowed in Chinese text: names of products, formats and keys, and names that the
  * tests use.
  */
-const UNTRANSLATED_WORDS = new Set('lockkeeper api json redis redlock redisson openapi utc ctrl esc enter csv url english plain orders jobs test ms curl'.split(' '));
+const UNTRANSLATED_WORDS = new Set('lockkeeper api json redis redlock redisson shedlock openapi utc ctrl esc enter csv url english plain orders jobs test ms curl'.split(' '));
 
 /** Texts and attributes of the page with English words other than names, code and quotations. */
 export async function untranslatedTexts(page: Page): Promise<string[]> {
@@ -260,8 +272,8 @@ export async function untranslatedTexts(page: Page): Promise<string[]> {
     return found;
   });
   const isEnglish = (text: string) => {
-    // Removes quotations, code, Redis commands, key names, format names and fingerprints.
-    const prose = text.replaceAll(/“[^”]*”|`[^`]*`|（[^）]*[A-Z]{3}[^）]*）|\S+[:<>]\S+|\b[a-z]+(-[a-z]+)+\b|\b[0-9a-f]{8,}\b|\b[A-Z]{3,}( [A-Z]{3,})*\b/g, ' ');
+    // Removes quotations, code, Redis commands, names of keys, hosts and formats, and fingerprints.
+    const prose = text.replaceAll(/“[^”]*”|`[^`]*`|（[^）]*[A-Z]{3}[^）]*）|\S+[:<>]\S+|\b[a-z]+(-[a-z0-9]+)+\b|\b[0-9a-f]{8,}\b|\b[A-Z]{3,}( [A-Z]{3,})*\b/g, ' ');
     const hasChinese = /[\u4e00-\u9fff]/.test(prose);
     const words = hasChinese
       ? (prose.match(/[A-Za-z]{2,}(?: [A-Za-z]{2,})+/g) ?? []).flatMap((run) => run.split(' '))

@@ -20,7 +20,12 @@ test('the search box completes terms and keeps the query in the URL', async ({ p
   await expect(option('verdict:')).toHaveAttribute('aria-selected', 'true');
   await searchBox.press('Enter');
   await expect(searchBox).toHaveValue('verdict:');
-  await expect(page.getByRole('status').filter({ hasText: '`verdict` has no value' })).toBeVisible();
+  // The values are suggested; an error appears only without suggestions.
+  const error = page.getByRole('status').filter({ hasText: '"verdict" has no value' });
+  await expect(option('verdict:partial')).toBeVisible();
+  await expect(error).toHaveCount(0);
+  await searchBox.press('Escape');
+  await expect(error).toBeVisible();
   await expect(row(page, 'lock:nightly')).toBeVisible(); // an incomplete term does not filter
   await searchBox.pressSequentially('par');
   await option('verdict:partial').click();
@@ -30,7 +35,7 @@ test('the search box completes terms and keeps the query in the URL', async ({ p
   await expect(page).toHaveURL(/q=verdict%3Apartial/);
 
   await searchBox.fill('verdict:fre');
-  await expect(page.getByText('`fre` is not a valid verdict; use one of held, partial, split, unknown')).toBeVisible();
+  await expect(page.getByText('"fre" is not a valid verdict; use one of held, partial, split, unknown')).toBeVisible();
   await expect(searchBox).toHaveAttribute('aria-invalid', 'true');
   await expect(row(page, 'lock:invoice:2')).toBeVisible();
 
@@ -43,6 +48,13 @@ test('the search box completes terms and keeps the query in the URL', async ({ p
   await page.getByRole('link', { name: /^lock:\*:1/ }).click();
   await expect(row(page, 'lock:invoice:2')).toBeVisible();
   await expect(page).toHaveURL(/q=group%3Aorders$/);
+  // The menu shows the group of the search, and replaces it.
+  const menu = page.getByRole('combobox', { name: 'Group', exact: true });
+  await expect(menu).toHaveValue('orders');
+  await expect(page.getByRole('link', { name: /^group:orders/ })).toHaveCount(0);
+  await menu.selectOption('jobs');
+  await expect(row(page, 'lock:nightly')).toBeVisible();
+  await expect(page).toHaveURL(/\/\?group=jobs$/);
 });
 
 test('a view can be saved under a name, opened and deleted', async ({ page, servers }) => {

@@ -79,7 +79,7 @@ test('shortcuts open pages, and are ignored in text fields and while a dialog is
   const console = await servers.startConsole({ name: 'orders', nodes });
   await acquireLock(nodes, 'lock:a', 'token', 600_000);
   await open(page, console);
-  for (const [key, path] of [['n', '/nodes'], ['o', '/owners'], ['w', '/waits'], ['m', '/mine'], ['a', '/audit'], ['l', '/']]) {
+  for (const [key, path] of [['n', '/nodes'], ['o', '/owners'], ['w', '/waits'], ['t', '/activity'], ['m', '/mine'], ['a', '/audit'], ['l', '/']]) {
     await page.keyboard.press('g');
     await page.keyboard.press(key);
     await expect(page).toHaveURL(console.url + path);

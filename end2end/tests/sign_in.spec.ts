@@ -115,7 +115,7 @@ test('a console without sign-in shows a notice', async ({ page, servers }) => {
   const console = await servers.startConsole({ name: 'jobs', nodes });
   await page.goto(console.url);
   await waitUntilLive(page);
-  // The notice is shown once: in the header, or in the footer on a phone.
+  // The notice is shown once, in the footer.
   const notice = page.getByText('No sign-in:').filter({ visible: true });
   for (const width of [1440, 390]) {
     await page.setViewportSize({ width, height: 800 });

@@ -12,13 +12,19 @@ test('an unreachable node is shown in each row, and an unreachable group in a ba
   await nodes[2].kill();
   await expect(lock.getByRole('img', { name: 'a holds, b holds, c unreachable' })).toBeVisible();
   await expect(lock).toContainText('held');
-  await expect(page.getByRole('listitem').filter({ hasText: /^c\s*down \d\d:\d\d/ })).toBeVisible();
+  await expect(page.getByText(/^Node c of orders has been down for \d\d:\d\d/)).toBeVisible();
+  await expect(page.getByText('2 of 3 up, quorum 2: locks work; no further failure is tolerated.')).toBeVisible();
+  await expect(page.getByRole('img', { name: 'a up, b up, c down' })).toBeVisible();
+  await expect(page.getByText('can lose no more')).toBeVisible();
+  await expect(page).toHaveTitle(/^\(1\) /);
   await page.getByRole('link', { name: 'Nodes' }).click();
   await expect(page.getByRole('article', { name: 'c' })).toContainText('Check that the server is running');
   await page.getByRole('link', { name: 'Locks', exact: true }).click();
 
   await nodes[1].kill();
   await expect(lock).toContainText('unknown');
+  await expect(page.getByText('1 of 3 up, quorum 2: no lock can be acquired or extended until one more node is up.')).toBeVisible();
+  await expect(page.getByRole('link', { name: '1 lock is unknown because of it' })).toHaveAttribute('href', '/?group=orders&verdict=unknown');
   await nodes[0].kill();
   const banner = page.getByRole('alert').filter({ hasText: 'No node of orders has been reachable since' });
   await expect(banner).toBeVisible();
@@ -33,6 +39,10 @@ test('an unreachable node is shown in each row, and an unreachable group in a ba
 
   for (const node of nodes) await node.start();
   await expect(banner).toBeHidden({ timeout: 15_000 });
+  // The servers started without their data.
+  for (const node of ['a', 'b', 'c']) await expect(page.getByText(new RegExp(`^Node ${node} of orders is back after `))).toBeVisible();
+  await page.getByRole('button', { name: 'Dismiss' }).first().click();
+  await expect(page.getByText(/^Node \w of orders is back after /)).toHaveCount(2);
 });
 
 test('a node that is unreachable from the start is not treated as empty', async ({ page, servers }) => {

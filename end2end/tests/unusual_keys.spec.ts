@@ -1,5 +1,5 @@
 // Lock names and owners are arbitrary bytes.
-import { acquireLock, expect, lockPath, open, row, test, waitUntilLive } from './fixtures';
+import { acquireLock, expect, lockLinks, lockPath, open, row, test, waitUntilLive } from './fixtures';
 
 const unusual: [string, string | Buffer, string][] = [
   ['slashes', 'lock:a/b//c', 'lock:a/b//c'],
@@ -19,7 +19,7 @@ for (const [kind, key, displayed] of unusual) {
     const console = await servers.startConsole({ name: 'jobs', nodes, keys: ['*'] });
     await acquireLock(nodes, key, '<b>owner</b>', 120_000);
     await open(page, console);
-    await row(page, displayed).getByRole('link').click();
+    await lockLinks(row(page, displayed)).click();
     await expect(page.getByRole('heading', { level: 1 })).toContainText(displayed);
     await expect(page.getByText(/^Held by/)).toBeVisible();
     await page.reload();
@@ -42,7 +42,7 @@ test('a lock with an empty name has a page', async ({ page, servers, browserErro
   const console = await servers.startConsole({ name: 'jobs', nodes, keys: ['*'], environment: 'production' });
   await acquireLock(nodes, '', 'token', 120_000);
   await open(page, console);
-  await row(page, '(empty name)').getByRole('link').click();
+  await lockLinks(row(page, '(empty name)')).click();
   await expect(page.getByRole('heading', { level: 1 })).toContainText('(empty name)');
   await expect(page.getByText(/^Held by/)).toBeVisible();
   await open(page, console, lockPath('jobs', ''));
@@ -61,7 +61,7 @@ test('a very long name is truncated, and its tooltip has the full name', async (
   const key = `lock:${'x'.repeat(10_000)}:end`;
   await acquireLock(nodes, key, 'token', 120_000);
   await open(page, console);
-  const link = page.getByRole('row').getByRole('link');
+  const link = lockLinks(page.getByRole('row'));
   await expect(link).toHaveText(/^lock:x+…x+:end$/);
   await expect(link.locator('bdi')).toHaveAttribute('title', key);
   await link.click();

@@ -69,9 +69,18 @@ test('a deadlock is shown with its cycle and the release that resolves it, and c
   await addThread(node, 5, 'lock:apart', 'lock:never-taken');
   await open(page, console, '/waits');
   const tree = page.getByRole('list', { name: 'Locks that block others' });
-  const suggestion = tree.getByText(/^Suggested release: /);
+  const graph = page.getByRole('region', { name: 'Wait-for graph' });
+  const suggestion = graph.getByText(/^Suggested release: /);
   await expect(suggestion).toContainText('lock:a. 3 waiters can continue; the deadlock is resolved.', { timeout: 30_000 });
-  await expect(tree.getByText(/^Cycle: /)).toContainText('waits for');
+  await expect(graph.getByText(/^Cycle: /)).toContainText('waits for');
+  // The lock to release is marked in the picture. The parts of the graph are drawn apart.
+  await expect(graph.getByRole('group', { name: 'Wait-for graph' })).toHaveCount(2);
+  await expect(graph.getByRole('link', { name: /^lock:a\s*Suggested release/ })).toBeVisible();
+  await graph.getByRole('link', { name: /thread 4/ }).click();
+  await expect(page).toHaveURL(/q=[0-9a-f]{16}/);
+  await expect(graph.getByRole('link', { name: /lock:apart/ })).toBeVisible();
+  await expect(suggestion).toHaveCount(0);
+  await page.goBack();
   await expect(tree.getByText('source: queue in Redis').first()).toBeVisible();
   await expect(tree).toContainText('lock:apart');
   await page.getByRole('link', { name: 'Deadlocks' }).click();
@@ -82,6 +91,24 @@ test('a deadlock is shown with its cycle and the release that resolves it, and c
   await page.getByRole('link', { name: 'Show all' }).click();
   await suggestion.getByRole('link', { name: 'lock:a' }).click();
   await expect(page).toHaveURL(/locks\/lock%3Aa/);
+});
+
+test.describe('without JavaScript', () => {
+  test.use({ javaScriptEnabled: false });
+
+  test('the graph is drawn by the server', async ({ page, servers }) => {
+    const [node] = await servers.startNodes(1);
+    const console = await servers.startConsole({ name: 'orders', nodes: [node] });
+    await addThread(node, 1, 'lock:a', 'lock:b');
+    await addThread(node, 2, 'lock:b', 'lock:a');
+    const graph = page.getByRole('group', { name: 'Wait-for graph' });
+    await expect(async () => {
+      await page.goto(`${console.url}/waits`);
+      await expect(graph.getByRole('link', { name: /lock:a/ })).toBeVisible({ timeout: 1_000 });
+    }).toPass();
+    await graph.getByRole('link', { name: /lock:b/ }).click();
+    await expect(page).toHaveURL(/locks\/lock%3Ab/);
+  });
 });
 
 test.describe('in Chinese on a phone', () => {

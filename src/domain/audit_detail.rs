@@ -7,6 +7,7 @@ use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
+use super::code_tag::TaggedVariant;
 use super::{OperationError, PrefixState};
 
 /// The error of an audited operation, or additional information.
@@ -14,7 +15,7 @@ use super::{OperationError, PrefixState};
 /// In JSON it is an object with `code`, the fields of the variant, and `message`, the English
 /// sentence. A plain string is read as [`AuditDetail::Text`], because older entries contain one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Error)]
-#[serde(tag = "code", rename_all = "kebab-case", remote = "Self")]
+#[serde(rename_all = "kebab-case", remote = "Self")]
 pub enum AuditDetail {
     /// The text of an older entry, or of an error whose data would be too long.
     #[error("{text}")]
@@ -47,6 +48,8 @@ pub enum AuditDetail {
         state: PrefixState,
         name: Option<String>,
     },
+    #[error("webhook {webhook:?}")]
+    Webhook { webhook: String },
     #[error("node {node:?}, for {seconds} s")]
     Sample { node: String, seconds: u64 },
     /// All sessions of the user were ended.
@@ -68,6 +71,8 @@ pub enum AuditDetail {
     Reacquired,
     #[error("the owner still holds the lock; remaining hold count: {hold_count}")]
     StillHeld { hold_count: u32 },
+    #[error("the lease was revoked; all of its keys were deleted")]
+    LeaseRevoked,
 }
 
 fn named(name: &Option<String>) -> String {
@@ -86,6 +91,7 @@ fn origin(client: &Option<String>) -> String {
 impl Serialize for AuditDetail {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let object = Self::serialize(self, serde_json::value::Serializer);
+        let object = object.and_then(TaggedVariant::to_object);
         let mut object = object.map_err(serde::ser::Error::custom)?;
         // The only field of `Text` is the message.
         if !matches!(self, Self::Text { .. }) {
@@ -99,7 +105,9 @@ impl<'de> Deserialize<'de> for AuditDetail {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match <Value as Deserialize>::deserialize(deserializer)? {
             Value::String(text) => Ok(Self::Text { text }),
-            object => Self::deserialize(object).map_err(serde::de::Error::custom),
+            object => TaggedVariant::from_object(object)
+                .and_then(Self::deserialize)
+                .map_err(serde::de::Error::custom),
         }
     }
 }
@@ -131,6 +139,7 @@ mod tests {
         let details = [
             AuditDetail::Replayed,
             AuditDetail::StillHeld { hold_count: 2 },
+            AuditDetail::LeaseRevoked,
             AuditDetail::Error {
                 error: Box::new(OperationError::Forbidden {
                     cause: DenialReason::AuditDisabled,

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Confidence, Fingerprint, Format, Lease, Lock, LockId, NodeResult, Observation, ObservedHold,
-    OperationError, Timestamp,
+    AdviceLevel, Confidence, Fingerprint, Format, Lease, Lock, LockId, NodeResult, Observation,
+    ObservedHold, OperationError, Timestamp,
 };
 
 /// The maximum number of locks in one bulk release.
@@ -32,6 +32,8 @@ pub struct ReleaseDryRun {
     pub id: LockId,
     /// The predicted result on each node, or the reason why the release would be rejected.
     pub result: Result<Vec<NodeResult>, OperationError>,
+    /// Whether the owner shows signs of life; `None` if the release would be rejected.
+    pub advice: Option<AdviceLevel>,
 }
 
 impl Lock {
@@ -77,7 +79,7 @@ fn lease_end(observation: &Observation) -> Option<Timestamp> {
             ..
         } => Some(*at),
         Observation::Holds {
-            lease: Lease::Never,
+            lease: Lease::Session | Lease::Never,
             ..
         }
         | Observation::Absent

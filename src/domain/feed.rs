@@ -14,6 +14,8 @@ pub enum FeedLevel {
     Tracking,
     /// Keyspace notifications. They must be enabled on the server.
     Keyspace,
+    /// Watches of the service, which report each change in order (ZooKeeper, etcd).
+    Watch,
     /// Periodic polling.
     #[default]
     Poll,

@@ -5,7 +5,7 @@ use strum::IntoStaticStr;
 use utoipa::ToSchema;
 
 use super::reason::Reason;
-use super::{FeedLevel, MissingPermission, Timestamp};
+use super::{FeedLevel, MissingPermission, NodeLag, Standby, Timestamp};
 
 /// The topology of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -19,6 +19,22 @@ pub enum GroupKind {
     Cluster,
     /// Independent primaries. A majority of them must hold a lock.
     Redlock,
+    /// A ZooKeeper server or ensemble. It answers as one.
+    Zookeeper,
+    /// An etcd member or cluster. It answers as one.
+    Etcd,
+    /// A PostgreSQL database: its advisory locks and the lock tables of libraries.
+    Postgres,
+}
+
+impl GroupKind {
+    /// Whether locks are kept in Redis or Valkey.
+    pub fn is_redis(self) -> bool {
+        match self {
+            Self::Standalone | Self::Sentinel | Self::Cluster | Self::Redlock => true,
+            Self::Zookeeper | Self::Etcd | Self::Postgres => false,
+        }
+    }
 }
 
 /// The environment of a group. Forced releases in production must be confirmed.
@@ -59,7 +75,8 @@ impl Environment {
 pub enum NodeState {
     /// The node replies to commands.
     Up,
-    /// The node is unreachable, or its replies are not the Redis protocol.
+    /// The node is unreachable, does not serve requests (a minority without a leader), or its
+    /// replies are not of the expected protocol.
     Down,
     /// The node is loading its data set (`LOADING`).
     Loading,
@@ -74,7 +91,7 @@ impl NodeState {
     }
 }
 
-/// The replication role that a server reports.
+/// The role that a server reports: in replication, or in its ensemble or cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReplicationRole {
@@ -82,6 +99,14 @@ pub enum ReplicationRole {
     Primary,
     /// Replicates a primary. It does not count towards a quorum.
     Replica,
+    /// Orders the writes of its ensemble or cluster (ZooKeeper, etcd).
+    Leader,
+    /// Replicates the leader and votes (ZooKeeper, etcd).
+    Follower,
+    /// Replicates the leader without a vote (ZooKeeper).
+    Observer,
+    /// Replicates the leader until it is promoted, without a vote (etcd).
+    Learner,
 }
 
 /// The state of a node.
@@ -104,9 +129,9 @@ pub struct NodeView {
     pub clock_skew_ms: Option<i64>,
     /// The version that the server reports.
     pub version: Option<String>,
-    /// `redis` or `valkey`.
+    /// `redis`, `valkey`, `zookeeper`, `etcd` or `postgres`.
     pub server: Option<String>,
-    /// Primary or replica.
+    /// The role of the server.
     pub role: Option<ReplicationRole>,
     /// The `run_id` of the server. It changes at every start.
     pub run_id: Option<String>,
@@ -139,6 +164,13 @@ pub struct NodeView {
     pub missing_permissions: Vec<MissingPermission>,
     /// Why `idle-touch` cannot be measured on this node; null if it can.
     pub contention_unavailable_reason: Option<Reason>,
+    /// How far the server is behind the leader of its service; absent if it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lag: Option<NodeLag>,
+    /// (PostgreSQL) The connected standbys, at most 32; absent if there are none, or the console's
+    /// user may not read them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub standbys: Vec<Standby>,
     /// When the node last replied.
     pub last_reply_at: Option<Timestamp>,
 }

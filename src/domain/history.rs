@@ -36,6 +36,8 @@ impl HoldEndReason {
 /// The source of the start time of a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum StartSource {
     /// The owner already held the lock at the first observation. The hold may have started earlier.
     FirstSeen,
@@ -43,6 +45,13 @@ pub enum StartSource {
     Claimed,
     /// The console observed the start: the previous observation did not show this owner.
     Appeared,
+}
+
+impl StartSource {
+    /// The word in the API and in CSV.
+    pub fn slug(self) -> &'static str {
+        self.into()
+    }
 }
 
 /// A period in which one owner held the lock.

@@ -6,16 +6,16 @@ use serde::de::DeserializeOwned;
 use strum::VariantArray as _;
 
 use super::operation_error::{
-    AuthenticationError, ConfirmationCause, DenialReason, InternalError, InvalidValue,
+    AuthenticationError, ConfirmationCause, DenialReason, InternalError, InvalidValue, KeySetting,
     LimitReached, LimitedResource, ProviderFailure, RequestError, StorageFailure,
 };
 use super::reason::{PossibleEffect, Reason};
 use super::role::Role;
 use super::{
     AcquiredAtSource, Change, Confidence, Evidence, Fingerprint, Flag, Format, GoneReason, Lease,
-    Lock, LockId, LockKey, Mode, NodeObservation, NodeOutcome, NodeResult, Observation,
-    OperationError, Owner, Permission, PermissionDenied, RenewalSource, RenewalStats, SearchQuery,
-    Timestamp, Verdict,
+    LeaseRefusal, Lock, LockId, LockKey, Mode, NodeObservation, NodeOutcome, NodeResult,
+    Observation, OperationError, Owner, Permission, PermissionDenied, RenewalSource, RenewalStats,
+    SearchQuery, Timestamp, Verdict,
 };
 
 fn assert_round_trip<T: serde::Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(
@@ -191,6 +191,7 @@ fn every_error_round_trips_and_its_tag_is_its_code() {
             "format",
             InvalidValue::UnsupportedFormat {
                 format: Format::Bull,
+                supported: vec![Format::Plain],
             },
         ),
         OperationError::ConfirmRequired {
@@ -210,6 +211,9 @@ fn every_error_round_trips_and_its_tag_is_its_code() {
         },
         OperationError::HoldChanged { nodes: Vec::new() },
         OperationError::HoldEnded { nodes: Vec::new() },
+        OperationError::LeaseNotRevoked {
+            cause: LeaseRefusal::OutsidePrefixes { count: 2 },
+        },
         OperationError::Forbidden {
             cause: DenialReason::CrossSite,
         },
@@ -246,6 +250,7 @@ fn every_error_round_trips_and_its_tag_is_its_code() {
         OperationError::OutsideKeys {
             key: id().key,
             patterns: vec!["lock:*".into()],
+            setting: KeySetting::Prefixes,
         },
         OperationError::UnknownGroup { group: "x".into() },
         OperationError::NotObserved {

@@ -136,6 +136,21 @@ pub struct LockId {
     pub key: LockKey,
 }
 
+impl LockId {
+    /// The path of the lock's page in the console.
+    pub fn page_path(&self) -> String {
+        let group = LockKey::new(self.group.as_bytes()).encoded();
+        let key = self.key.encoded();
+        match key.as_str() {
+            // Browsers remove the path segments `.` and `..` (and `%2E`) before they send a
+            // request, so these two names are sent as a query parameter.
+            "" => format!("/groups/{group}/locks"),
+            "." | ".." => format!("/groups/{group}/locks?key={key}"),
+            _ => format!("/groups/{group}/locks/{key}"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -68,8 +68,8 @@ pub struct Lock {
     /// All observed owners, ordered by the number of nodes, then by age. If no node is reachable,
     /// the last known owners.
     pub owners: Vec<Owner>,
-    /// For a held lock, the time at which the owner loses its quorum: the Q-th largest expiry on
-    /// its nodes. Otherwise the largest expiry on any node.
+    /// For a held lock, the time at which the owner loses its quorum: with a quorum of 3, the
+    /// third-largest expiry on its nodes. Otherwise the largest expiry on any node.
     #[serde(flatten)]
     pub lease: Lease,
     /// When the owner acquired the lock, as far as that is known. With several owners, this
@@ -190,37 +190,24 @@ impl Lock {
         })
     }
 
-    /// The need for attention. Lists are sorted by it in descending order by default.
-    pub fn attention(&self) -> u8 {
-        let of_verdict = match self.verdict {
-            Verdict::Split => 7,
-            Verdict::Unknown => 4,
-            Verdict::Partial => 3,
-            Verdict::Held => 0,
-        };
-        let of_flag = |flag: &Flag| match flag {
-            Flag::Split => 7,
-            Flag::NoExpiry => 6,
-            Flag::Overdue | Flag::Endless => 5,
-            Flag::AtRisk => 2,
-            Flag::RestartHazard => 4,
-            Flag::Contended | Flag::Fragment => 1,
-        };
-        self.flags
-            .iter()
-            .map(of_flag)
-            .max()
-            .unwrap_or(0)
-            .max(of_verdict)
-    }
-
-    /// Whether the lock is included in the "needs attention" count.
-    pub fn needs_attention(&self) -> bool {
-        self.confidence != Confidence::Possible && self.attention() >= 3
+    /// Whether the end that the owner announced has passed, in a format whose key does not expire.
+    pub fn is_past_lease(&self, now: Timestamp) -> bool {
+        self.format.outlives_lease() && self.lease.remaining_ms(now) == Some(0)
     }
 
     /// The verdict as one or two sentences.
     pub fn verdict_sentence(&self) -> String {
+        self.describe_verdict("")
+    }
+
+    /// The verdict as one or two sentences, with the age of the hold.
+    pub fn state_sentence(&self, now: Timestamp) -> String {
+        let held_ms = u64::try_from(now.millis_since(self.acquired_at)).unwrap_or(0);
+        self.describe_verdict(&format!(" for {}", super::text::english_span(held_ms)))
+    }
+
+    /// `age` is inserted after the name of a single owner.
+    fn describe_verdict(&self, age: &str) -> String {
         let total = self.nodes.len();
         let node_count = |owner: &Owner| {
             self.nodes
@@ -241,12 +228,12 @@ impl Lock {
         };
         match (self.verdict, &self.owner) {
             (Verdict::Held, Some(owner)) if total == 1 => match self.owners.len() {
-                0 | 1 => format!("Held by {}.", owner.display_name()),
+                0 | 1 => format!("Held by {}{age}.", owner.display_name()),
                 n => format!("Held by {} and {} more.", owner.display_name(), n - 1),
             },
             (Verdict::Held, Some(owner)) => {
                 format!(
-                    "Held by {} on {} of {total} nodes (quorum: {quorum}).{unreachable}",
+                    "Held by {}{age} on {} of {total} nodes (quorum: {quorum}).{unreachable}",
                     owner.display_name(),
                     node_count(owner)
                 )

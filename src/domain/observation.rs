@@ -131,6 +131,17 @@ pub enum NodeOutcome {
     },
 }
 
+impl NodeOutcome {
+    /// A failure that certainly had no effect.
+    pub fn nothing_changed(cause: Reason) -> Self {
+        Self::Failed {
+            reason: Reason::NothingChanged {
+                cause: Box::new(cause),
+            },
+        }
+    }
+}
+
 /// The outcome of an operation on a named node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NodeResult {

@@ -5,27 +5,29 @@ mod confirmation_cause;
 mod denial_reason;
 mod internal_error;
 mod invalid_value;
+mod key_setting;
 mod limit_reached;
 mod request_error;
 mod storage_failure;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{Format, LockKey, NodeObservation, NodeResult, Owner};
+use super::code_tag::json_with_code;
+use super::{Format, LeaseRefusal, LockKey, NodeObservation, NodeResult, Owner};
 pub use authentication_error::{AuthenticationError, ProviderFailure};
 pub use confirmation_cause::ConfirmationCause;
 pub use denial_reason::DenialReason;
 pub use internal_error::InternalError;
-pub use invalid_value::InvalidValue;
+pub use invalid_value::{InvalidValue, format_list};
+pub use key_setting::KeySetting;
 pub use limit_reached::{LimitReached, LimitedResource};
 pub use request_error::RequestError;
 pub use storage_failure::StorageFailure;
 
 /// The error of an operation. `code` is stable; the `Display` text is the message of the API.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Error)]
-#[serde(tag = "code", rename_all = "kebab-case", remote = "Self")]
+#[serde(rename_all = "kebab-case", remote = "Self")]
 pub enum OperationError {
     /// The request cannot be parsed.
     #[error("{cause}")]
@@ -80,13 +82,16 @@ pub enum OperationError {
         cause: DenialReason,
     },
     /// Operations on this name are not allowed in this group.
-    #[error("{}", outside_keys(key, patterns))]
+    #[error("{}", outside_keys(key, patterns, *setting))]
     OutsideKeys {
         /// The lock's name.
         #[serde(flatten)]
         key: LockKey,
-        /// The allowed patterns; empty for a name that the console reserves.
+        /// The allowed patterns, paths or prefixes; empty for a name that the console reserves.
         patterns: Vec<String>,
+        /// The setting that has them.
+        #[serde(default)]
+        setting: KeySetting,
     },
     /// The group is not configured.
     #[error("group {group:?} is not configured")]
@@ -187,6 +192,12 @@ pub enum OperationError {
         /// The result on each node.
         nodes: Vec<NodeResult>,
     },
+    /// The lease of the lock was not revoked.
+    #[error("{cause}")]
+    LeaseNotRevoked {
+        /// Why not.
+        cause: LeaseRefusal,
+    },
     /// The value of the key is not a lock of the expected format.
     #[error("the key is not a lock of this format: {type_name}")]
     WrongType {
@@ -229,20 +240,7 @@ pub enum OperationError {
     },
 }
 
-// Both directions go through `Value`, as in `Reason`, so that the derived code is compiled once.
-impl Serialize for OperationError {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let object = Self::serialize(self, serde_json::value::Serializer);
-        Serialize::serialize(&object.map_err(serde::ser::Error::custom)?, serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for OperationError {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let object = <Value as Deserialize>::deserialize(deserializer)?;
-        Self::deserialize(object).map_err(serde::de::Error::custom)
-    }
-}
+json_with_code!(OperationError);
 
 impl OperationError {
     /// The stable error code of the API.
@@ -267,6 +265,7 @@ impl OperationError {
             Self::NotOwner { .. } => "not-owner",
             Self::OwnerChanged { .. } => "owner-changed",
             Self::HoldChanged { .. } => "hold-changed",
+            Self::LeaseNotRevoked { .. } => "lease-not-revoked",
             Self::WrongType { .. } => "wrong-type",
             Self::AuditUnavailable => "audit-unavailable",
             Self::StorageUnavailable { .. } => "storage-unavailable",
@@ -305,6 +304,7 @@ impl OperationError {
             | Self::ConfirmRequired { .. }
             | Self::PossibleLock { .. }
             | Self::NotReleasable { .. }
+            | Self::LeaseNotRevoked { .. }
             | Self::SignInRequired { .. }
             | Self::Forbidden { .. }
             | Self::OutsideKeys { .. }
@@ -336,6 +336,18 @@ impl OperationError {
             Self::OutsideKeys { patterns, .. } if patterns.is_empty() => {
                 "Choose another name; nothing was changed."
             }
+            Self::OutsideKeys {
+                setting: KeySetting::Roots,
+                ..
+            } => {
+                "Choose another name, or add its path to `roots` of the group; nothing was changed."
+            }
+            Self::OutsideKeys {
+                setting: KeySetting::Prefixes,
+                ..
+            } => {
+                "Choose another name, or add its prefix to `prefixes` of the group; nothing was changed."
+            }
             Self::OutsideKeys { .. } => {
                 "Choose a name that matches, or add a pattern to `keys` of the group; nothing was changed."
             }
@@ -359,6 +371,12 @@ impl OperationError {
             Self::OwnerChanged { .. } | Self::HoldChanged { .. } => {
                 "Check the current state of the lock before you retry."
             }
+            Self::LeaseNotRevoked {
+                cause: LeaseRefusal::KeysChanged,
+            } => "Check the keys of the lease again before you retry.",
+            Self::LeaseNotRevoked { .. } => {
+                "Release only the key of the lock, without revoking the lease."
+            }
             Self::WrongType { .. } => "Choose another name, or inspect the value of the key.",
             Self::AuditUnavailable => {
                 "Make the file of `[storage]` writable, free disk space, or restore its PostgreSQL. Nothing was changed."
@@ -375,13 +393,21 @@ impl OperationError {
 }
 
 /// The message of [`OperationError::OutsideKeys`].
-fn outside_keys(key: &LockKey, patterns: &[String]) -> String {
+fn outside_keys(key: &LockKey, patterns: &[String], setting: KeySetting) -> String {
     let name = key.text();
     if patterns.is_empty() {
         return format!("the name {name:?} is reserved for Lockkeeper's own keys");
     }
-    format!(
-        "the name {name:?} matches none of the patterns in `keys` of the group: {}",
-        patterns.join(", ")
-    )
+    let all = patterns.join(", ");
+    match setting {
+        KeySetting::Keys => {
+            format!("the name {name:?} matches none of the patterns in `keys` of the group: {all}")
+        }
+        KeySetting::Roots => {
+            format!("the name {name:?} is not below one of the `roots` of the group: {all}")
+        }
+        KeySetting::Prefixes => {
+            format!("the name {name:?} begins with none of the `prefixes` of the group: {all}")
+        }
+    }
 }

@@ -29,6 +29,8 @@ pub enum OperationKind {
     ClearRestartHazard,
     /// An admin pinned, excluded, named or reset a prefix of lock names.
     ChangePrefix,
+    /// An admin sent a test event to a webhook.
+    TestWebhook,
     /// A user revealed the token of a lock that was acquired through the console's pages.
     RevealToken,
     /// The console recorded the commands of a node for some seconds (`MONITOR`).

@@ -161,11 +161,17 @@ impl OwnerList {
     }
 }
 
-/// The part of a label before process and thread, which names the machine or the client.
+/// The part of a label before process and thread, which names the machine or the client:
+/// `web-2 pid 7 thread 9`, and `billing@10.0.0.5/4711` for a database connection.
 pub fn host(label: &str) -> &str {
     let ends = [" pid ", " thread "].map(|word| label.find(word));
-    let end = ends.into_iter().flatten().min().unwrap_or(label.len());
-    match label[..end].trim() {
+    let end = ends.into_iter().flatten().min();
+    let is_process = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let before_process = || match label.rsplit_once('/') {
+        Some((host, process)) if is_process(process) => host,
+        Some(_) | None => label,
+    };
+    match end.map_or_else(before_process, |end| &label[..end]).trim() {
         "" => label,
         host => host,
     }

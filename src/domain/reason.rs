@@ -13,12 +13,14 @@ use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
+use super::code_tag::TaggedVariant;
+
 /// Why something failed or is unavailable.
 ///
 /// In JSON it is an object with `code`, the fields of the variant, and `message`, the English
 /// sentence. A plain string is read as [`Reason::Text`], because older audit entries contain one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Error)]
-#[serde(tag = "code", rename_all = "kebab-case", remote = "Self")]
+#[serde(rename_all = "kebab-case", remote = "Self")]
 pub enum Reason {
     /// The words of a server, of the operating system or of a library, without secrets.
     #[error("{text}")]
@@ -336,6 +338,7 @@ fn label(owner: &Option<String>) -> String {
 impl Serialize for Reason {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let object = Self::serialize(self, serde_json::value::Serializer);
+        let object = object.and_then(TaggedVariant::to_object);
         let mut object = object.map_err(serde::ser::Error::custom)?;
         object["message"] = self.to_string().into();
         Serialize::serialize(&object, serializer)
@@ -346,7 +349,9 @@ impl<'de> Deserialize<'de> for Reason {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match <Value as Deserialize>::deserialize(deserializer)? {
             Value::String(text) => Ok(Self::text(text)),
-            object => Self::deserialize(object).map_err(serde::de::Error::custom),
+            object => TaggedVariant::from_object(object)
+                .and_then(Self::deserialize)
+                .map_err(serde::de::Error::custom),
         }
     }
 }

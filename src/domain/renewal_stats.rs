@@ -56,6 +56,12 @@ pub struct RenewalStats {
 /// The maximum number of recent intervals that are kept.
 pub const MAX_RECENT_INTERVALS: usize = 8;
 
+/// The time after a renewal at which the next one is late, for this interval. The flag `at-risk` and
+/// the advice before a release use the same tolerance: half an interval, and a second for polling.
+pub const fn late_after_ms(interval_ms: u64) -> u64 {
+    (interval_ms.saturating_mul(3) / 2).saturating_add(1_001)
+}
+
 impl RenewalStats {
     /// Records `count` renewals with the same interval.
     pub fn record_intervals(&mut self, count: u32, interval_ms: u32) {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantArray};
 use thiserror::Error;
 
+use super::code_tag::json_with_code;
 use super::{LockId, LockKey, glob};
 
 /// A role. Each role includes the permissions of the previous ones.
@@ -175,7 +176,7 @@ pub struct RoleGrant {
 
 /// Why a permission is denied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Error)]
-#[serde(tag = "code", rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", remote = "Self")]
 pub enum PermissionDenied {
     /// The role is too low.
     #[error("the role `{}` cannot {}; the role `{}` is required", role.slug(), permission.description(), permission.required_role().slug())]
@@ -204,6 +205,8 @@ pub enum PermissionDenied {
         group: String,
     },
 }
+
+json_with_code!(PermissionDenied);
 
 impl RoleGrant {
     /// A role without limits.

@@ -88,6 +88,8 @@ pub fn node(n: u8) -> NodeView {
         }),
         contention_unavailable_reason: None,
         missing_permissions: Vec::new(),
+        lag: None,
+        standbys: Vec::new(),
         last_reply_at: Some(NOW),
     }
 }

@@ -1,4 +1,4 @@
-//! Untrusted text: escaping of invisible characters, and case-insensitive search.
+//! Text: escaping of invisible characters, case-insensitive search, and durations in English.
 
 /// Whether the text contains the part, ignoring case. ASCII text, as in most names, is compared
 /// without an allocation.
@@ -42,6 +42,23 @@ pub fn escape_invisible(text: &str) -> String {
     out
 }
 
+/// A duration in English, as on the pages: `350 ms`, `1.2 s`, `4 min 12 s`, `7 h 12 min`, `3 d 4 h`.
+pub fn english_span(ms: u64) -> String {
+    let s = ms / 1_000;
+    let two = |n: u64, unit: &str, rest: u64, rest_unit: &str| match rest {
+        0 => format!("{n} {unit}"),
+        _ => format!("{n} {unit} {rest} {rest_unit}"),
+    };
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..10_000 if ms % 1_000 >= 100 => format!("{s}.{} s", ms % 1_000 / 100),
+        1_000..60_000 => format!("{s} s"),
+        60_000..3_600_000 => two(s / 60, "min", s % 60, "s"),
+        3_600_000..86_400_000 => two(s / 3_600, "h", s / 60 % 60, "min"),
+        _ => two(s / 86_400, "d", s / 3_600 % 24, "h"),
+    }
+}
+
 /// Control characters, code points with the property `Default_Ignorable_Code_Point` of Unicode
 /// (`DerivedCoreProperties.txt`), line separators, interlinear annotations and the blank Braille
 /// pattern.
@@ -55,7 +72,22 @@ fn is_invisible(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{contains, escape_invisible};
+    use super::{contains, english_span, escape_invisible};
+
+    #[test]
+    fn spans_have_at_most_two_units() {
+        for (ms, text) in [
+            (350, "350 ms"),
+            (3_400, "3.4 s"),
+            (12_900, "12 s"),
+            (252_000, "4 min 12 s"),
+            (3_600_000, "1 h"),
+            (29_640_000, "8 h 14 min"),
+            (273_600_000, "3 d 4 h"),
+        ] {
+            assert_eq!(english_span(ms), text);
+        }
+    }
 
     #[test]
     fn invisible_characters_are_escaped() {

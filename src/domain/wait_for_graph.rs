@@ -16,6 +16,8 @@ pub enum WaitQueue {
     Console,
     /// The queue of a Redisson fair lock, on the nodes.
     RedissonQueue,
+    /// The queue of the lock service: ZooKeeper, etcd or PostgreSQL.
+    Service,
 }
 
 /// A client that waits for a lock.

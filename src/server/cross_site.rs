@@ -137,6 +137,9 @@ fn operation_for_path(path: &str) -> Option<OperationKind> {
     if parent.starts_with("/api/v1/groups/") && parent.ends_with("/prefixes") {
         return Some(OperationKind::ChangePrefix);
     }
+    if parent.starts_with("/api/v1/webhooks/") && last == "test" {
+        return Some(OperationKind::TestWebhook);
+    }
     let name = last.trim_end_matches(|digit: char| digit.is_ascii_digit());
     Some(match name {
         "acquire" => OperationKind::Acquire,
@@ -145,6 +148,7 @@ fn operation_for_path(path: &str) -> Option<OperationKind> {
         "force-release" | "force_release" | "force-releases" => OperationKind::ForceRelease,
         "clear-restart-hazard" | "clear_restart_hazard" => OperationKind::ClearRestartHazard,
         "change_prefix" => OperationKind::ChangePrefix,
+        "test_webhook" => OperationKind::TestWebhook,
         "take_token" => OperationKind::RevealToken,
         "monitor-sample" | "monitor_sample" => OperationKind::Monitor,
         _ => return None,

@@ -185,15 +185,11 @@ impl HttpClient {
 
 impl TrustedClient {
     fn new(roots: Option<CaCertificates>, timeout: Duration) -> Self {
-        let store = match &roots {
-            Some(roots) => roots.store(),
-            None => RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
-        };
         let ring = Arc::new(rustls::crypto::ring::default_provider());
         let tls = ClientConfig::builder_with_provider(ring)
             .with_safe_default_protocol_versions()
             .expect("ring supports TLS 1.2 and 1.3")
-            .with_root_certificates(store)
+            .with_root_certificates(root_store(roots.as_ref()))
             .with_no_client_auth();
         let client = reqwest::Client::builder()
             .user_agent(USER_AGENT)
@@ -208,6 +204,14 @@ impl TrustedClient {
             .build()
             .expect("the TLS configuration is valid");
         Self { roots, client }
+    }
+}
+
+/// The certificates of these CAs, or of the public ones if `None`.
+pub fn root_store(roots: Option<&CaCertificates>) -> RootCertStore {
+    match roots {
+        Some(roots) => roots.store(),
+        None => RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
     }
 }
 

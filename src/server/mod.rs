@@ -11,6 +11,7 @@ mod connections;
 mod cross_site;
 pub mod demo;
 pub mod doctor;
+pub mod history;
 pub mod http_client;
 pub mod index;
 pub mod limits;

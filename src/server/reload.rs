@@ -109,6 +109,7 @@ impl GroupManager {
             .iter()
             .flat_map(|member| match member.group.store() {
                 Store::Redis(redis) => redis.node_records(),
+                Store::Zookeeper(_) | Store::Etcd(_) | Store::Postgres(_) => Vec::new(),
             });
         RestartHistory::from_records(current.chain(others.cloned()).collect())
     }

@@ -20,6 +20,7 @@ use super::audit::AuditLog;
 use super::clock::Clock;
 use super::config::{Config, LimitsConfig, StorageConfig};
 use super::connections::{self, GRACE_PERIOD};
+use super::history::{HistoryReader, Recorder};
 use super::index::Index;
 use super::limits::RequestLimits;
 use super::operations::Operations;
@@ -102,6 +103,7 @@ impl Server {
         );
         let groups = manager.groups();
         let index = Index::without_watchers(&groups, clock.clone(), &stop, &tasks);
+        let recorder = Recorder::new(&index, storage.clone(), clock.clone(), &config.storage);
         manager.watch_all(&index);
         let webhooks = Webhooks::new(config.webhooks);
         webhooks.start(&index, &clock, &stop, &tasks);
@@ -109,7 +111,8 @@ impl Server {
         let prefix_store = PrefixStore::new(storage.clone());
         let operations = Operations::new(groups, index, audit.clone())
             .with_webhooks(webhooks)
-            .with_prefix_store(prefix_store.clone());
+            .with_prefix_store(prefix_store.clone())
+            .with_history(HistoryReader::new(storage.clone()));
         let state = AppState::from(AppHandles {
             leptos: default_leptos_options(),
             operations: Arc::new(operations),
@@ -139,6 +142,10 @@ impl Server {
         let stop = server.close_nodes.clone();
         let sync = prefixes::sync_prefixes(prefix_store, operations, stop);
         server.tasks.spawn(sync);
+        if let Some(recorder) = recorder {
+            let recording = recorder.run(server.close_nodes.clone());
+            server.tasks.spawn(recording);
+        }
         server.start_audit_tasks(config.storage);
         server.spawn_until_stop(delete_expired(storage, clock));
         if let Some(reloads) = config.reloads {
@@ -171,6 +178,8 @@ impl Server {
         }
         let operations = Arc::clone(&state.operations);
         self.spawn_until_stop(async move { operations.close_orphaned_operations().await });
+        let operations = Arc::clone(&state.operations);
+        self.spawn_until_stop(async move { operations.sample_trends().await });
         self.spawn_until_stop(async move { audit.flush_counted_rejections().await });
         let provider_state = state.clone();
         self.spawn_until_stop(async move { provider_state.access.discover_provider().await });

@@ -132,6 +132,14 @@ async fn a_dry_run_reports_the_same_outcomes_and_changes_nothing() {
         (&response["dry_run"], &response["released"]),
         (&json!(true), &json!(2))
     );
+    // The locks were observed for the first time, without a renewal.
+    let advice = |nth: usize| response["items"][nth].get("advice");
+    assert_eq!(advice(0), Some(&json!("unknown")));
+    assert_eq!((advice(1), advice(2)), (None, None));
+    assert_eq!(
+        response["advice"],
+        json!({"owner_alive": 0, "unknown": 2, "owner_silent": 0})
+    );
     let nodes_of_first = &response["items"][0]["nodes"];
     assert_eq!(
         nodes_of_first[0],

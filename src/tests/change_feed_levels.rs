@@ -1,7 +1,10 @@
 //! Fallbacks of change detection: tracking, keyspace notifications or polling, depending on the
 //! permissions and features of the server, with the reason.
 
+use std::time::Duration;
+
 use lockkeeper::server::config::{ChangeDetection, GroupConfig};
+use redis::aio::MultiplexedConnection;
 use serde_json::{Value, json};
 
 use crate::change_feed::{config, is_change, run};
@@ -148,42 +151,67 @@ async fn the_configuration_can_select_polling() {
     api.wait_for_lock_count(1).await;
 }
 
+/// The number of connections that the server tracks.
+async fn tracking_clients(client: &mut MultiplexedConnection) -> u32 {
+    let info: String = run_command(client, "INFO clients").await;
+    let mut lines = info.lines();
+    let count = lines.find_map(|line| line.strip_prefix("tracking_clients:"));
+    count.unwrap().parse().unwrap()
+}
+
 #[tokio::test]
-async fn a_busy_server_is_tracked_only_for_the_prefixes_of_known_locks() {
-    let nodes = RedisNodes::start(1).await;
-    let console = TestConsole::start(vec![nodes.config()]).await;
+async fn a_busy_server_is_tracked_only_for_the_prefixes_of_known_locks_and_without_a_gap() {
+    let proxied = RedisNodes::proxied(1).await;
+    let nodes = &proxied.nodes;
+    let console = TestConsole::start(vec![proxied.config()]).await;
     let api = console.api();
     assert_eq!(wait_for_feed_mode(&api).await["feed"], "tracking");
-    nodes
-        .set(0, b"shop:lock:1", b"client-1", Some(60_000))
-        .await;
+    // Longer than the test may take: a scan over a slow connection finds the last lock late.
+    const LEASE_MS: Option<u64> = Some(600_000);
+    nodes.set(0, b"shop:lock:1", b"client-1", LEASE_MS).await;
+    // A gap between two requests of the console lasts longer than the interval of the checks below.
+    proxied.proxies[0].delay(Duration::from_millis(50));
     let mut client = nodes.0[0].client().await;
     let mut writes = redis::pipe();
     for n in 0..1_000 {
         writes.cmd("SET").arg(format!("cart:{n}")).arg("x").ignore();
     }
-    wait_until("tracking is limited to the known prefix", async || {
+    let tracked_prefixes = async |client: &mut MultiplexedConnection| {
         for _ in 0..20 {
-            let () = writes.query_async(&mut client).await.unwrap();
+            let () = writes.query_async(client).await.unwrap();
+            assert!(
+                tracking_clients(client).await > 0,
+                "the server reports writes"
+            );
         }
         let reason = api.first_node().await["feed_reason"].clone();
-        reason["code"] == "too-many-writes" && reason["prefixes"] == json!(["shop:lock:"])
+        (reason["code"] == "too-many-writes").then(|| reason["prefixes"].clone())
+    };
+    wait_until("tracking is limited to the known prefix", async || {
+        tracked_prefixes(&mut client).await == Some(json!(["shop:lock:"]))
     })
     .await;
     let mut events = api.subscribe("", None).await;
     events.next().await.unwrap();
-    nodes
-        .set(0, b"shop:lock:2", b"client-1", Some(60_000))
-        .await;
+    nodes.set(0, b"shop:lock:2", b"client-1", LEASE_MS).await;
     events
         .wait_for(|event| is_change(event, "appeared", "shop:lock:2"))
         .await;
-    nodes
-        .set(0, b"other-mutex", b"client-1", Some(60_000))
-        .await;
+    // Only a scan finds it, which would take long with the delay.
+    proxied.proxies[0].delay(Duration::ZERO);
+    nodes.set(0, b"other-mutex", b"client-1", LEASE_MS).await;
     events
         .wait_for(|event| is_change(event, "appeared", "other-mutex"))
         .await;
+    proxied.proxies[0].delay(Duration::from_millis(50));
+    wait_until("the prefix of the other lock is tracked, too", async || {
+        tracked_prefixes(&mut client).await == Some(json!(["other-", "shop:lock:"]))
+    })
+    .await;
+    wait_until("one connection is left", async || {
+        tracking_clients(&mut client).await == 1
+    })
+    .await;
 }
 
 #[tokio::test]

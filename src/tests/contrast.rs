@@ -71,6 +71,9 @@ fn every_text_colour_has_enough_contrast_on_its_surfaces() {
                 require(text, surface, 4.5);
             }
             require("line-strong", surface, 3.0);
+            for series in 1..=8 {
+                require(&format!("series-{series}"), surface, 4.5);
+            }
         }
         for verdict in VERDICTS {
             let soft = format!("{verdict}-soft");

@@ -5,13 +5,14 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use lockkeeper::domain::quorum::majority;
-use lockkeeper::domain::{Format, Lease, LockKey};
+use lockkeeper::domain::{Activity, Format, HoldEndReason, Lease, LockKey, RecordedHold};
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::demo::{self, DemoOptions, RunningDemo};
 use lockkeeper::server::stores::redis::formats::{DetectedLock, detect};
 use redis::FromRedisValue;
 use tokio_util::sync::CancellationToken;
 
+use crate::support::console::TestConsole;
 use crate::support::redis_nodes::TestGroup;
 use crate::support::{wait_for, wait_until};
 
@@ -101,6 +102,62 @@ async fn a_split_lock_has_two_owners_without_a_quorum() {
                 .all(|owner| nodes_of(owner) < majority(5))
     })
     .await;
+    demo.shut_down().await;
+}
+
+#[tokio::test]
+async fn the_console_shows_each_owner_state_a_deadlock_crashes_and_the_week_before() {
+    let demo = start(&CancellationToken::new()).await;
+    let console = TestConsole::start_with_config(demo.config.clone(), Clock::system()).await;
+    let api = console.api();
+    for (group, key, level) in [
+        ("orders", "lock:ledger:close", "owner-alive"),
+        ("orders", "lock:warehouse:sync", "owner-silent"),
+        ("jobs", "lock:nightly-report", "unknown"),
+    ] {
+        let path = format!("/api/v1/groups/{group}/locks/{key}");
+        wait_until(&format!("{key}: {level}"), async || {
+            let lock = api.get(&path).await;
+            lock.status == 200 && lock.json()["release_advice"]["level"] == level
+        })
+        .await;
+    }
+    wait_until("a deadlock of two locks", async || {
+        let waits = api.get("/api/v1/waits?group=jobs").await.json();
+        let locks = waits["locks"].as_array().cloned().unwrap_or_default();
+        locks.iter().filter(|lock| lock["deadlock"] == true).count() == 2
+    })
+    .await;
+    for (query, flag) in [
+        ("lock:invoice:1842", "contended"),
+        ("lock:cart:merge", "split"),
+        ("lock:stock:recount", "fragment"),
+    ] {
+        wait_until(flag, async || {
+            let path = format!("/api/v1/groups/orders/locks/{query}");
+            let lock = api.get(&path).await.json();
+            lock["flags"].to_string().contains(flag)
+        })
+        .await;
+    }
+    // The first lease of the crashed client ends after 15 seconds, then another process holds it.
+    wait_until("an expired hold of the crashed client", async || {
+        let history = api.get("/api/v1/groups/jobs/locks/lock:feed:import/history");
+        let history = history.await.json();
+        let holds = history["holds"].as_array().cloned().unwrap_or_default();
+        holds.iter().any(|hold| hold["end_reason"] == "expired")
+    })
+    .await;
+    let from = Clock::system().now().plus_millis(-8 * 86_400_000);
+    let path = format!("/api/v1/history?from={from}&limit=5000");
+    let week = api.get(&path).await;
+    let week: Activity = serde_json::from_str(&week.text).unwrap();
+    let forced = |hold: &&RecordedHold| hold.hold.end_reason == Some(HoldEndReason::Forced);
+    assert_eq!(week.holds.iter().filter(forced).count(), 2);
+    assert!(week.outages.len() >= 14, "{:?}", week.outages);
+    // The made-up gaps, and the one between the week and the start of the console.
+    assert!(week.gaps.len() >= 3, "{:?}", week.gaps);
+    console.stop().await;
     demo.shut_down().await;
 }
 
@@ -222,6 +279,27 @@ fn without_a_server_on_path_the_error_explains_how_to_install_one() {
     assert_eq!(stderr.trim().lines().count(), 1, "{stderr}");
 }
 
+#[tokio::test]
+async fn an_etcd_cluster_and_a_zookeeper_ensemble_run_beside_redis() {
+    let demo = start_with(&CancellationToken::new(), false).await;
+    let console = TestConsole::start(demo.config.groups.clone()).await;
+    let api = console.api();
+    for (path, format) in [
+        ("/api/v1/groups/etcd/locks/jobs%2Freindex", "etcd-mutex"),
+        (
+            "/api/v1/groups/zookeeper/locks/%2Flocks%2Fexport",
+            "curator",
+        ),
+    ] {
+        wait_until("the lock has a waiter", async || {
+            let lock = api.get(path).await.json();
+            lock["format"] == format && lock["evidence"][0]["kind"] == "queue"
+        })
+        .await;
+    }
+    demo.shut_down().await;
+}
+
 /// A running demo and its groups.
 struct DemoGroups {
     demo: RunningDemo,
@@ -254,9 +332,14 @@ impl DemoGroups {
 }
 
 async fn start(stop: &CancellationToken) -> RunningDemo {
+    start_with(stop, true).await
+}
+
+async fn start_with(stop: &CancellationToken, redis_only: bool) -> RunningDemo {
     let options = DemoOptions {
         listen: ([127, 0, 0, 1], 0).into(),
         redis_server: None,
+        redis_only,
     };
     demo::start(options, stop.clone()).await.unwrap()
 }
@@ -265,7 +348,7 @@ async fn start(stop: &CancellationToken) -> RunningDemo {
 fn console_demo() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lockkeeper"));
     command
-        .args(["demo", "--listen", "127.0.0.1:0"])
+        .args(["demo", "--redis-only", "--listen", "127.0.0.1:0"])
         .stdin(Stdio::null());
     command
 }

@@ -78,8 +78,11 @@ async fn pages_run_only_their_own_scripts_and_other_responses_run_none() {
     for path in [
         "/",
         "/nodes",
+        "/owners/web-2",
         "/waits",
+        "/activity",
         "/mine",
+        "/webhooks",
         "/sign-in",
         "/groups/orders/locks/lock%3Aa",
         "/no-such-page",

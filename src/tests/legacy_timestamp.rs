@@ -228,7 +228,7 @@ async fn an_auto_renewed_lock_can_be_released_with_its_first_token() {
     let mut client = nodes.0[0].client().await;
     let mut subscriber = api.subscribe("", None).await;
     let acquire = async || {
-        let body = json!({"ttl_ms": 900, "format": "legacy-timestamp", "auto_renew": true});
+        let body = json!({"ttl_ms": 3_000, "format": "legacy-timestamp", "auto_renew": true});
         let response = api.post(&format!("{PATH}/acquire"), body).await;
         assert_eq!(response.status, 201, "{}", response.text);
         response.json()

@@ -165,7 +165,8 @@ fn the_volume_of_the_chart_is_large_enough_for_the_storage_and_its_wal() {
         .unwrap();
     let gigabytes: u64 = size.strip_suffix("Gi").unwrap().parse().unwrap();
     // New pages are in the write-ahead log until a checkpoint moves them into the database file.
-    let max_size = lockkeeper::server::config::StorageConfig::default().max_size;
+    let config = lockkeeper::server::config::StorageConfig::default();
+    let max_size = config.max_size + config.history_max_size;
     assert!(
         gigabytes << 30 > max_size + max_size / 4,
         "{size} for {max_size} bytes"

@@ -25,7 +25,7 @@ fn the_example_in_the_configuration_reference_is_valid_and_shows_the_defaults() 
     std::fs::write(&secret, "s3cret\n").unwrap();
     let example = example.replace("/run/secrets/redis", secret.to_str().unwrap());
     let environment = |name: &str| match name {
-        "REDIS_PASSWORD" => Some("s3cret".to_owned()),
+        "REDIS_PASSWORD" | "PG_PASSWORD" => Some("s3cret".to_owned()),
         "WEBHOOK_SECRET" => Some("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".to_owned()),
         _ => None,
     };
@@ -37,7 +37,12 @@ fn the_example_in_the_configuration_reference_is_valid_and_shows_the_defaults() 
             .iter()
             .map(|group| group.nodes.len())
             .collect::<Vec<_>>(),
-        [3, 1]
+        [3, 1, 0, 0, 0]
+    );
+    let kinds: Vec<GroupKind> = config.groups.iter().map(|group| group.kind).collect();
+    assert_eq!(
+        kinds[2..],
+        [GroupKind::Zookeeper, GroupKind::Etcd, GroupKind::Postgres]
     );
     assert!(config.warnings.is_empty());
     // The values that the page calls defaults are the defaults.
@@ -45,7 +50,7 @@ fn the_example_in_the_configuration_reference_is_valid_and_shows_the_defaults() 
     let shown = &config.webhooks[0];
     let default = WebhookConfig {
         groups: shown.groups.clone(),
-        ..WebhookConfig::new("pager", shown.url.clone(), shown.secret.clone())
+        ..WebhookConfig::new("pager", shown.url.clone(), shown.secret.clone().unwrap())
     };
     assert_eq!(format!("{shown:?}"), format!("{default:?}"));
     assert_eq!(config.limits, LimitsConfig::default());

@@ -100,6 +100,26 @@ impl AuditQuery {
         }
     }
 
+    /// The state with another filter.
+    pub fn with_filter(&self, change: impl FnOnce(&mut AuditFilter)) -> Self {
+        let mut filter = self.filter.clone();
+        change(&mut filter);
+        Self {
+            filter,
+            cursor: None,
+        }
+    }
+
+    /// The state with the entries of a range of time.
+    pub fn between(&self, from: Timestamp, until: Timestamp) -> Self {
+        self.with_filter(|filter| (filter.from, filter.until) = (Some(from), Some(until)))
+    }
+
+    /// The state with the entries since a time.
+    pub fn since(&self, from: Timestamp) -> Self {
+        self.with_filter(|filter| (filter.from, filter.until) = (Some(from), None))
+    }
+
     /// The query string of the page.
     pub fn query_string(&self) -> String {
         paths::query_string(&self.path())

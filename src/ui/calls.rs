@@ -6,10 +6,14 @@ use leptos::server_fn::error::{FromServerFnError, ServerFnErrorErr};
 
 use crate::domain::operation_error::{InternalError, RequestError};
 use crate::domain::raw::RawNode;
+use crate::domain::release_advice::AdviceFacts;
+use crate::domain::trend::TrendPoint;
 use crate::domain::{
-    AuditPage, ChainCheck, ConsoleLock, Fingerprint, Format, History, InitialState, Lock, LockId,
-    LockKey, MonitorSample, NodesReport, ObservedHold, OperationError, OwnerList, PrefixList,
-    PrefixSettings, ReleaseDryRun, ReleaseResult, ReleaseTarget, SearchHit, WaitForGraph,
+    Activity, ActivityQuery, AuditHistogram, AuditPage, ChainCheck, ConsoleLock, Fingerprint,
+    Format, History, InitialState, LeaseKeys, Lock, LockId, LockKey, MonitorSample, NodesReport,
+    ObservedHold, OperationError, OwnerDetail, OwnerIdentity, OwnerList, PrefixList,
+    PrefixSettings, RecordedLock, ReleaseDryRun, ReleaseResult, ReleaseTarget, SearchHit,
+    Timestamp, WaitForGraph, WebhookAttempt, WebhookView,
 };
 
 impl FromServerFnError for OperationError {
@@ -84,11 +88,52 @@ pub async fn history(id: LockId) -> Result<History, OperationError> {
     state.operations.history(&actor, &id)
 }
 
+/// The recorded history of a range of time. The nodes are not queried.
+#[server(name = GetActivity, input = Json, output = Json)]
+pub async fn activity(query: ActivityQuery) -> Result<Activity, OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
+    let _permit = crate::server::state::acquire_query_permit(&state)?;
+    state.operations.activity(&actor, query).await
+}
+
+/// The recorded history that the activity page shows. `search` is the query string of the page; a
+/// range up to now ends at the time of the server.
+#[server(name = GetActivityPage, input = Json, output = Json)]
+pub async fn activity_page(search: String, limit: u32) -> Result<Activity, OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
+    let view = super::activity_view::ActivityView::parse(&search);
+    let query = view.activity_query(state.operations.index().now(), limit);
+    let _permit = crate::server::state::acquire_query_permit(&state)?;
+    state.operations.activity(&actor, query).await
+}
+
+/// A lock at a time in the past, from the recorded history. The nodes are not queried.
+#[server(name = GetRecordedLock, input = Json, output = Json)]
+pub async fn recorded_lock(id: LockId, at: Timestamp) -> Result<RecordedLock, OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
+    let _permit = crate::server::state::acquire_query_permit(&state)?;
+    state.operations.recorded_lock(&actor, id, at).await
+}
+
+/// The inputs of the advice before a forced release that are not part of the lock.
+#[server(name = GetAdviceFacts, input = Json, output = Json)]
+pub async fn advice_facts(id: LockId) -> Result<AdviceFacts, OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
+    state.operations.advice_facts(&actor, &id).await
+}
+
 /// The raw value of one lock on its nodes, with tokens masked.
 #[server(input = Json, output = Json)]
 pub async fn raw(id: LockId) -> Result<Vec<RawNode>, OperationError> {
     let (state, actor) = crate::server::state::request_context().await?;
     state.operations.raw(&actor, &id).await
+}
+
+/// The keys of the lease that a lock is held with.
+#[server(name = GetLeaseKeys, input = Json, output = Json)]
+pub async fn lease_keys(id: LockId) -> Result<LeaseKeys, OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
+    state.operations.lease_keys(&actor, &id).await
 }
 
 /// The lock waits of all groups.
@@ -108,6 +153,15 @@ pub async fn audit(search: String) -> Result<AuditPage, OperationError> {
     operations.search_audit(&actor, filter, 100, cursor).await
 }
 
+/// The entries of the audit log over time. `search` is the query string of the page.
+#[server(name = GetAuditHistogram, input = Json, output = Json)]
+pub async fn audit_histogram(search: String) -> Result<AuditHistogram, OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
+    let filter = super::audit_query::AuditQuery::parse(&search).filter;
+    let _permit = crate::server::state::acquire_query_permit(&state)?;
+    state.operations.audit_histogram(&actor, filter).await
+}
+
 /// The result of the verification of the hash chain.
 #[server(name = GetAuditChain, input = Json, output = Json)]
 pub async fn audit_chain() -> Result<ChainCheck, OperationError> {
@@ -122,6 +176,14 @@ pub async fn owners(search: String) -> Result<OwnerList, OperationError> {
     let query = super::owners_query::parse(&search);
     let _permit = crate::server::state::acquire_query_permit(&state)?;
     state.operations.owners(&actor, None, query).await
+}
+
+/// One owner in all groups.
+#[server(name = GetOwner, input = Json, output = Json)]
+pub async fn owner(identity: OwnerIdentity) -> Result<OwnerDetail, OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
+    let _permit = crate::server::state::acquire_query_permit(&state)?;
+    state.operations.owner_detail(&actor, identity).await
 }
 
 /// The health history of the visible nodes, and the findings of the doctor in the locale of the
@@ -140,6 +202,13 @@ pub async fn nodes(search: String) -> Result<NodesReport, OperationError> {
             .collect(),
         groups: state.operations.node_histories(&actor, &names),
     })
+}
+
+/// The figures of the overview's charts, the oldest first.
+#[server(name = GetTrends, input = Json, output = Json)]
+pub async fn trends() -> Result<Vec<TrendPoint>, OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
+    Ok(state.operations.trends(&actor))
 }
 
 /// Acquires a lock for the user of this console. The token stays on the server.
@@ -207,6 +276,7 @@ pub async fn force_release(
     expected_hold: ObservedHold,
     reason: String,
     confirm: Option<String>,
+    revoke_lease: Option<Fingerprint>,
 ) -> Result<ReleaseResult, OperationError> {
     let (state, actor) = crate::server::state::request_context().await?;
     let request = crate::server::operations::ForceReleaseRequest {
@@ -214,6 +284,7 @@ pub async fn force_release(
         expected_hold,
         reason: &reason,
         confirm: confirm.as_deref(),
+        revoke_lease: revoke_lease.as_ref(),
     };
     state.operations.force_release(&actor, &id, request).await
 }
@@ -251,6 +322,20 @@ pub async fn change_prefix(
     let operations = &state.operations;
     let changing = operations.change_prefix(&actor, &group, &prefix, settings);
     changing.await.map(|_| ())
+}
+
+/// The webhooks of the configuration.
+#[server(input = Json, output = Json)]
+pub async fn webhooks() -> Result<Vec<WebhookView>, OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
+    state.operations.list_webhooks(&actor)
+}
+
+/// Sends a test event to a webhook.
+#[server(input = Json, output = Json)]
+pub async fn test_webhook(name: String) -> Result<WebhookAttempt, OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
+    state.operations.test_webhook(&actor, &name).await
 }
 
 /// The first holds of a list that the user may release in one request. `search` is the query string

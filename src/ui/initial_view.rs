@@ -26,7 +26,8 @@ pub fn initial_window(page: &str) -> (WindowQuery, Vec<LockId>) {
         paths::LOCKS => LocksQuery::parse(search),
         _ => LocksQuery::default(),
     };
-    let lock = paths::parse_lock(path, search);
+    // A page of a lock as it was does not show its current state.
+    let lock = paths::parse_lock(path, search).filter(|_| paths::pinned_time(search).is_none());
     (
         query.window_query(initial_rows(&query)),
         lock.into_iter().collect(),

@@ -1,7 +1,7 @@
 //! The state of the lock list in the URL: search, filters, sort order, grouping and page.
 
 use crate::domain::listing::{Filter, Sort, SortOrder};
-use crate::domain::search::Predicate;
+use crate::domain::search::{Predicate, SearchTerm};
 use crate::domain::{
     Confidence, Flag, GroupBy, Lock, LockId, SearchError, SearchQuery, Verdict, VisibleGroups,
     WindowQuery,
@@ -13,7 +13,7 @@ use super::paths;
 /// too long.
 const MAX_PINNED_KEY_BYTES: usize = 8_192;
 
-/// The filter tile that is selected.
+/// The filter by state that is selected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StatusFilter {
     /// All locks.
@@ -25,7 +25,7 @@ pub enum StatusFilter {
     Verdict(Verdict),
     /// Locks with this flag.
     Flag(Flag),
-    /// Possible locks. All other tiles exclude them.
+    /// Possible locks. All other filters exclude them.
     Possible,
 }
 
@@ -36,7 +36,7 @@ pub struct LocksQuery {
     pub text: String,
     /// Show only this group.
     pub group: Option<String>,
-    /// The selected filter tile.
+    /// The selected filter by state.
     pub status: StatusFilter,
     /// The sort field.
     pub sort: Sort,
@@ -146,10 +146,20 @@ impl LocksQuery {
         paths::with_fields(paths::EVENTS, fields)
     }
 
-    /// The state with another filter tile.
+    /// The state with another filter by state.
+    ///
+    /// Contended locks are sorted by the demand for them, unless another order was selected.
     pub fn with_status(&self, only: StatusFilter) -> Self {
+        const CONTENDED: StatusFilter = StatusFilter::Flag(Flag::Contended);
+        let is_default_order = self.order.is_none();
+        let sort = match (self.status, only, self.sort) {
+            (_, CONTENDED, Sort::Attention) if is_default_order => Sort::Contention,
+            (CONTENDED, _, Sort::Contention) if is_default_order => Sort::default(),
+            (_, _, sort) => sort,
+        };
         Self {
             status: only,
+            sort,
             ..self.reset_offset()
         }
     }
@@ -160,6 +170,33 @@ impl LocksQuery {
             group,
             ..self.reset_offset()
         }
+    }
+
+    /// The group to which the list is limited: by the menu, or by a term of the search.
+    pub fn selected_group(&self) -> Option<String> {
+        let from_search = || {
+            let search = self.parse_search().ok()?;
+            let mut groups = search.terms.iter().filter_map(SearchTerm::single_group);
+            groups.next().map(str::to_owned)
+        };
+        self.group.clone().or_else(from_search)
+    }
+
+    /// The state with another group. Terms of the search that select one are removed.
+    pub fn with_selected_group(&self, group: Option<String>) -> Self {
+        let text = match self.parse_search() {
+            Ok(mut search)
+                if search
+                    .terms
+                    .iter()
+                    .any(|term| term.single_group().is_some()) =>
+            {
+                search.terms.retain(|term| term.single_group().is_none());
+                search.to_string()
+            }
+            Ok(_) | Err(_) => self.text.clone(),
+        };
+        self.with_text(text).with_group(group)
     }
 
     /// The state with another search text.
@@ -298,7 +335,7 @@ impl LocksQuery {
         !self.text.trim().is_empty() || self.group.is_some() || self.status != StatusFilter::All
     }
 
-    /// The filter by group and search, without the tile: the tiles count these locks. Possible
+    /// The filter by group and search, without the state: the filters by state count these locks. Possible
     /// locks are counted separately.
     pub fn filter(&self) -> Filter {
         Filter {

@@ -1,5 +1,6 @@
 //! The web console. Compiled for the server (first render) and for the browser.
 
+pub mod activity_view;
 pub mod audit_query;
 pub mod calls;
 pub mod components;
@@ -17,6 +18,7 @@ pub mod paths;
 pub mod preferences;
 pub mod routes;
 pub mod shortcuts;
+pub mod time_zone;
 mod title;
 pub mod waits_query;
 
@@ -35,10 +37,11 @@ use self::live::Live;
 use self::pages::locks::LocksPage;
 use self::pages::not_found::NotFoundPage;
 use self::routes::{
-    AuditRoute, HelpRoute, KitRoute, LockRoute, MineRoute, NodesRoute, OwnersRoute, SignInRoute,
-    WaitsRoute,
+    ActivityRoute, AuditRoute, HelpRoute, KitRoute, LockRoute, MineRoute, NodesRoute, OwnerRoute,
+    OwnersRoute, SignInRoute, WaitsRoute, WebhooksRoute,
 };
 use self::shortcuts::Shortcuts;
+use self::time_zone::TimeZone;
 
 /// The HTML document. `files` is the URL prefix of the files of this build.
 pub fn shell(options: LeptosOptions, files: &'static str) -> impl IntoView {
@@ -83,6 +86,7 @@ pub fn App() -> impl IntoView {
     ReducedMotion::provide();
     Shortcuts::provide();
     SlowPage::provide();
+    TimeZone::provide();
     view! {
         <Title text="Lockkeeper" formatter=title::format_title />
         <Router>
@@ -95,9 +99,12 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("/groups/:group/locks/*key") view={Lazy::<LockRoute>::new()} ssr=SsrMode::Async />
                     <Route path=path!("/nodes") view={Lazy::<NodesRoute>::new()} ssr=SsrMode::Async />
                     <Route path=path!("/owners") view={Lazy::<OwnersRoute>::new()} ssr=SsrMode::Async />
+                    <Route path=path!("/owners/:owner") view={Lazy::<OwnerRoute>::new()} ssr=SsrMode::Async />
                     <Route path=path!("/waits") view={Lazy::<WaitsRoute>::new()} ssr=SsrMode::Async />
+                    <Route path=path!("/activity") view={Lazy::<ActivityRoute>::new()} ssr=SsrMode::Async />
                     <Route path=path!("/mine") view={Lazy::<MineRoute>::new()} ssr=SsrMode::Async />
                     <Route path=path!("/audit") view={Lazy::<AuditRoute>::new()} ssr=SsrMode::Async />
+                    <Route path=path!("/webhooks") view={Lazy::<WebhooksRoute>::new()} ssr=SsrMode::Async />
                     <Route path=path!("/help") view={Lazy::<HelpRoute>::new()} ssr=SsrMode::Async />
                     <Route path=path!("/kit") view={Lazy::<KitRoute>::new()} ssr=SsrMode::Async />
                     <Route path=path!("/sign-in") view={Lazy::<SignInRoute>::new()} ssr=SsrMode::Async />

@@ -1,7 +1,7 @@
 //! The URLs of the console, and the parsers for lock URLs and query strings.
 
 use crate::domain::search::{Predicate, SearchQuery};
-use crate::domain::{LockId, LockKey};
+use crate::domain::{Fingerprint, LockId, LockKey, OwnerIdentity, Timestamp};
 
 /// The lock list.
 pub const LOCKS: &str = "/";
@@ -11,6 +11,8 @@ pub const NODES: &str = "/nodes";
 pub const OWNERS: &str = "/owners";
 /// The lock waits.
 pub const WAITS: &str = "/waits";
+/// What happened over time.
+pub const ACTIVITY: &str = "/activity";
 /// The audit log.
 pub const AUDIT: &str = "/audit";
 /// The export of the audit log, from the API.
@@ -21,6 +23,9 @@ pub const LOCKS_EXPORT: &str = "/api/v1/locks/export";
 pub const EVENTS: &str = "/api/v1/events";
 /// The locks acquired through this console.
 pub const MINE: &str = "/mine";
+
+/// The configured webhooks, for admins.
+pub const WEBHOOKS: &str = "/webhooks";
 
 /// The help page. It is rendered on the server only and is loaded as a document.
 pub const HELP: &str = "/help";
@@ -67,23 +72,109 @@ pub fn search_locks(name: &str) -> String {
 /// The URL fragment that selects all locks of a list for a bulk release.
 pub const SELECT_ALL: &str = "#select-all";
 
+/// The locks of exactly this host. An empty name selects the locks of owners without a label.
+pub fn locks_of_host(name: &str) -> String {
+    let search = SearchQuery::default().with_term(Predicate::Host(name.to_owned()));
+    format!("{LOCKS}?q={}", segment(&search.to_string()))
+}
+
 /// The locks of exactly this host, all selected.
 pub fn select_all_of_host(name: &str) -> String {
-    let search = SearchQuery::default().with_term(Predicate::Host(name.to_owned()));
-    format!("{LOCKS}?q={}{SELECT_ALL}", segment(&search.to_string()))
+    locks_of_host(name) + SELECT_ALL
+}
+
+/// The page of one owner, without the query string.
+pub fn owner_pathname(owner: &OwnerIdentity) -> String {
+    let name = owner.name();
+    match name {
+        name if is_dropped_segment(name) => format!("{OWNERS}/-"),
+        name => format!("{OWNERS}/{}", segment(name)),
+    }
+}
+
+/// The fields of the query string that name an owner, in addition to the path.
+pub fn owner_fields(owner: &OwnerIdentity) -> Vec<(&'static str, String)> {
+    match owner {
+        OwnerIdentity::Host(name) if is_dropped_segment(name) => vec![("name", name.clone())],
+        OwnerIdentity::Host(_) => Vec::new(),
+        OwnerIdentity::Fingerprint(_) => vec![("by", "fingerprint".to_owned())],
+    }
+}
+
+/// Whether browsers remove the text as a path segment, even if it is percent-encoded.
+fn is_dropped_segment(text: &str) -> bool {
+    matches!(text, "" | "." | "..")
+}
+
+/// The page of one owner.
+pub fn owner(owner: &OwnerIdentity) -> String {
+    with_fields(&owner_pathname(owner), owner_fields(owner))
+}
+
+/// Whether the path is that of the page of an owner.
+pub fn is_owner(pathname: &str) -> bool {
+    let owner = pathname.strip_prefix(OWNERS);
+    owner.is_some_and(|owner| owner.starts_with('/'))
+}
+
+/// Parses the URL of the page of an owner; `None` for another page or a malformed name.
+pub fn parse_owner(pathname: &str, search: &str) -> Option<OwnerIdentity> {
+    let path = pathname.strip_prefix(OWNERS)?.strip_prefix('/')?;
+    let name = fields(search).find_map(|(field, value)| (field == "name").then_some(value));
+    let name = match name {
+        Some(name) => name,
+        None => String::from_utf8(LockKey::decode(path)?.as_bytes().to_vec()).ok()?,
+    };
+    match field(search, "by").as_deref() {
+        Some("fingerprint") => Fingerprint::parse(&name).map(OwnerIdentity::Fingerprint),
+        Some(_) => None,
+        None => Some(OwnerIdentity::Host(name)),
+    }
+}
+
+/// The locks of exactly this owner.
+pub fn locks_of_owner(owner: &OwnerIdentity) -> String {
+    match owner {
+        OwnerIdentity::Host(name) => locks_of_host(name),
+        OwnerIdentity::Fingerprint(fingerprint) => {
+            let term = Predicate::Owner(fingerprint.as_str().to_owned());
+            let search = SearchQuery::default().with_term(term);
+            format!("{LOCKS}?q={}", segment(&search.to_string()))
+        }
+    }
+}
+
+/// The locks of exactly this owner, all selected.
+pub fn select_all_of_owner(owner: &OwnerIdentity) -> String {
+    locks_of_owner(owner) + SELECT_ALL
 }
 
 /// The page of one lock.
 pub fn lock(id: &LockId) -> String {
-    let group = segment(&id.group);
-    let key = id.key.encoded();
-    match key.as_str() {
-        // Browsers remove the path segments `.` and `..` (and `%2E`) before they send a request, so
-        // these two names are sent as a query parameter.
-        "" => format!("/groups/{group}/locks"),
-        "." | ".." => format!("/groups/{group}/locks?key={key}"),
-        _ => format!("/groups/{group}/locks/{key}"),
-    }
+    id.page_path()
+}
+
+/// The page of one lock as it was at a time.
+pub fn pinned_lock(id: &LockId, at: Timestamp) -> String {
+    let path = lock(id);
+    let separator = if path.contains('?') { '&' } else { '?' };
+    format!("{path}{separator}at={at}")
+}
+
+/// The time of a page of a lock as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PinnedTime {
+    /// A time.
+    At(Timestamp),
+    /// A value that is not an RFC 3339 time.
+    Invalid,
+}
+
+/// The time in the query string of a lock page; `None` for the current state.
+pub fn pinned_time(search: &str) -> Option<PinnedTime> {
+    let text = field(search, "at")?;
+    // A time zone of `+02:00` is not supported: `+` is a space in a query string.
+    Some(Timestamp::try_from(text).map_or(PinnedTime::Invalid, PinnedTime::At))
 }
 
 /// The API path of a lock. Operations are appended as a further segment.
@@ -199,6 +290,40 @@ mod tests {
     }
 
     #[test]
+    fn the_url_of_an_owner_names_exactly_one() {
+        for name in [
+            "web-2",
+            "",
+            ".",
+            "..",
+            "-",
+            "a/b?c#d%41&name=x",
+            "\u{202e}evil \u{0}<script>",
+            "d3c19a0b77e04fd2",
+            "主机",
+        ] {
+            let host = OwnerIdentity::Host(name.into());
+            let path = owner(&host);
+            let (pathname, search) = path.split_once('?').unwrap_or((&path, ""));
+            assert_eq!(parse_owner(pathname, search), Some(host), "{path}");
+            assert!(path.is_ascii() && !path.contains(['<', '"', '#']), "{path}");
+        }
+        let fingerprint = Fingerprint::parse("d3c19a0b77e04fd2").unwrap();
+        let unlabelled = OwnerIdentity::Fingerprint(fingerprint);
+        let path = owner(&unlabelled);
+        let (pathname, search) = path.split_once('?').unwrap();
+        assert_eq!(parse_owner(pathname, search), Some(unlabelled));
+        for (pathname, search) in [
+            ("/owners", ""),
+            ("/owners/%ff", ""),
+            ("/owners/web-2", "by=fingerprint"),
+            ("/nodes/x", ""),
+        ] {
+            assert_eq!(parse_owner(pathname, search), None, "{pathname}");
+        }
+    }
+
+    #[test]
     fn the_empty_name_may_end_in_a_slash_or_not() {
         let empty = LockId {
             group: "g".into(),
@@ -206,6 +331,29 @@ mod tests {
         };
         assert_eq!(parse_lock("/groups/g/locks/", ""), Some(empty.clone()));
         assert_eq!(parse_lock("/groups/g/locks", ""), Some(empty));
+    }
+
+    #[test]
+    fn a_pinned_link_names_the_lock_and_the_time() {
+        let at = Timestamp::from_millis(1_795_200_485_556);
+        for key in ["lock:a/b", ""] {
+            let id = LockId {
+                group: "orders".into(),
+                key: key.into(),
+            };
+            let path = pinned_lock(&id, at);
+            let (pathname, search) = path.split_once('?').unwrap();
+            assert_eq!(parse_lock(pathname, search), Some(id));
+            assert_eq!(pinned_time(search), Some(PinnedTime::At(at)));
+        }
+        for (search, expected) in [
+            ("", None),
+            ("?at=", None),
+            ("?at=03:07", Some(PinnedTime::Invalid)),
+            ("?at=2026-11-20T18%3A48%3A05.556Z", Some(PinnedTime::At(at))),
+        ] {
+            assert_eq!(pinned_time(search), expected, "{search}");
+        }
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub enum Preference {
     Notify,
     /// `absolute` for times of day, otherwise relative times.
     Times,
+    /// `local` for times of day in the time zone of the browser, otherwise UTC.
+    TimeZone,
 }
 
 impl Preference {
@@ -27,6 +29,7 @@ impl Preference {
             Self::Density => "lockkeeper.density",
             Self::Notify => "lockkeeper.notify",
             Self::Times => "lockkeeper.times",
+            Self::TimeZone => "lockkeeper.time-zone",
         }
     }
 
@@ -37,6 +40,7 @@ impl Preference {
             Self::Density => "data-density",
             Self::Notify => "data-notify",
             Self::Times => "data-times",
+            Self::TimeZone => "data-time-zone",
         }
     }
 

@@ -28,14 +28,26 @@ pub struct Shortcuts {
     pub keys_open: RwSignal<bool>,
     /// Whether the acquire dialog of the lock list is open.
     pub acquire_open: RwSignal<bool>,
+    /// Runs a command of the lock in view; `None` on other pages.
+    pub lock_commands: RwSignal<Option<Callback<LockCommand>>>,
+}
+
+/// A command of the lock in view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockCommand {
+    /// Opens the dialog of a forced release, if the lock can be released.
+    Release,
+    /// Copies the summary of the incident.
+    CopyIncident,
 }
 
 /// The second key after `g`, and the page that the sequence opens.
-const PAGE_KEYS: [(&str, &str); 6] = [
+const PAGE_KEYS: [(&str, &str); 7] = [
     ("l", paths::LOCKS),
     ("o", paths::OWNERS),
     ("n", paths::NODES),
     ("w", paths::WAITS),
+    ("t", paths::ACTIVITY),
     ("m", paths::MINE),
     ("a", paths::AUDIT),
 ];
@@ -48,14 +60,16 @@ pub fn key_bindings() -> Vec<(Vec<&'static str>, String)> {
         (vec!["?"], palette::key_help().to_owned()),
         (vec!["j", "k"], palette::key_down_up().to_owned()),
         (vec!["Enter"], palette::key_open().to_owned()),
+        (vec!["Space"], palette::key_peek().to_owned()),
         (vec!["Esc"], palette::key_close().to_owned()),
     ];
-    let keys = ["g l", "g o", "g n", "g w", "g m", "g a"];
+    let keys = ["g l", "g o", "g n", "g w", "g t", "g m", "g a"];
     let names = [
         shell::locks(),
         shell::owners(),
         shell::nodes(),
         shell::waits(),
+        shell::activity(),
         shell::mine(),
         shell::audit(),
     ];
@@ -71,6 +85,7 @@ impl Shortcuts {
             palette_open: RwSignal::new(false),
             keys_open: RwSignal::new(false),
             acquire_open: RwSignal::new(false),
+            lock_commands: RwSignal::new(None),
         };
         provide_context(shortcuts);
         shortcuts
@@ -79,6 +94,21 @@ impl Shortcuts {
     /// The shortcuts from the context.
     pub fn expect() -> Self {
         expect_context()
+    }
+
+    /// Runs the commands of the lock in view until the calling component is unmounted.
+    pub fn provide_lock_commands(self, run: impl Fn(LockCommand) + Send + Sync + 'static) {
+        let run = Callback::new(run);
+        self.lock_commands.set(Some(run));
+        on_cleanup(move || {
+            // The next page may have set its own commands already.
+            let is_own = |current: &Option<Callback<LockCommand>>| {
+                current.is_some_and(|current| current.matches(&run))
+            };
+            if self.lock_commands.try_with_untracked(is_own) == Some(true) {
+                self.lock_commands.set(None);
+            }
+        });
     }
 
     /// Starts to listen for keys in the browser. Must be called inside the router, because it

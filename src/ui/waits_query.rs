@@ -88,7 +88,9 @@ impl WaitsQuery {
         match self.filter {
             WaitFilter::All => true,
             WaitFilter::Deadlocks => lock.deadlock,
-            WaitFilter::Queues => waits_in(WaitQueue::RedissonQueue),
+            WaitFilter::Queues => {
+                waits_in(WaitQueue::RedissonQueue) || waits_in(WaitQueue::Service)
+            }
             WaitFilter::Console => waits_in(WaitQueue::Console),
         }
     }

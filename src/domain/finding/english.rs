@@ -120,6 +120,97 @@ impl FindingText {
                 "The last node raises the quorum but not the number of failures that are tolerated. If the network splits the group in halves, neither side has a quorum.",
                 "Add a node or remove one.",
             ),
+            FindingKind::NoLeader => Self::new(
+                "No server leads.".to_owned(),
+                "Without a leader the service accepts no writes, so no lock can be acquired or released.",
+                "If this persists, check the connections between the servers and their logs.",
+            ),
+            FindingKind::EvenServers { all } => Self::new(
+                format!("{all} servers tolerate no more failures than {}.", all - 1),
+                "The last server raises the majority but not the number of failures that are tolerated. If the network splits the servers in halves, neither side has a leader.",
+                "Add a server or remove one.",
+            ),
+            FindingKind::Standby => Self::new(
+                by_node_count!(
+                    nodes,
+                    one "Node {nodes} is a standby.",
+                    other "Nodes {nodes} are standbys."
+                ),
+                "A standby has no advisory locks of the primary, and its tables show the past.",
+                "Set `url` to the primary.",
+            ),
+            FindingKind::OldService { minimum } => Self::new(
+                by_node_count!(
+                    nodes,
+                    one "Node {nodes} is older than version {minimum}.",
+                    other "Nodes {nodes} are older than version {minimum}."
+                ),
+                "Older versions do not report changes in a way that misses none, so locks are polled or cannot be read.",
+                "Upgrade the servers one by one.",
+            ),
+            FindingKind::SessionLimitsReached => Self::new(
+                by_node_count!(
+                    nodes,
+                    one "Sessions on {nodes} have the shortest or longest timeout that it grants.",
+                    other "Sessions on {nodes} have the shortest or longest timeout that they grant."
+                ),
+                "A server replaces a timeout outside of its limits. If the clients requested another one, a lock ends later or earlier after a failure than they were configured for.",
+                "Compare the session timeout of the clients with minSessionTimeout and maxSessionTimeout of the servers.",
+            ),
+            FindingKind::SessionLimitsDiffer => Self::new(
+                "The servers grant different session timeouts.".to_owned(),
+                "The time after which the lock of a failed client ends depends on the server that it is connected to.",
+                "Set the same minSessionTimeout, maxSessionTimeout and tickTime on all servers.",
+            ),
+            FindingKind::ClosedAdminWords { words } => {
+                let words = words.join(", ");
+                Self::new(
+                    by_node_count!(
+                        nodes,
+                        one "Node {nodes} does not permit {words}.",
+                        other "Nodes {nodes} do not permit {words}."
+                    ),
+                    "Hosts of owners (cons) and the time at which the lock of a disconnected owner ends (dump) are not shown.",
+                    "Set 4lw.commands.whitelist=srvr,cons,dump on the servers, or `admin_port` of the group to the port of their AdminServers.",
+                )
+            }
+            FindingKind::ServerAlarm => Self::new(
+                by_node_count!(
+                    nodes,
+                    one "Node {nodes} has an alarm.",
+                    other "Nodes {nodes} have an alarm."
+                ),
+                "During NOSPACE, writes are rejected: no lock can be acquired. During CORRUPT, the members disagree about their data.",
+                "For NOSPACE, compact and defragment the members or raise --quota-backend-bytes, then run etcdctl alarm disarm. For CORRUPT, replace the member.",
+            ),
+            FindingKind::ServerLag => Self::new(
+                by_node_count!(
+                    nodes,
+                    one "Node {nodes} is far behind the leader.",
+                    other "Nodes {nodes} are far behind the leader."
+                ),
+                "If it persists, a server that is overloaded or has a slow disk or network serves old states, and the service has fewer servers that could take over.",
+                "Check the load, the disk and the network of the server.",
+            ),
+            FindingKind::StandbyLag => Self::new(
+                by_node_count!(
+                    nodes,
+                    one "A standby of node {nodes} is far behind.",
+                    other "Standbys of nodes {nodes} are far behind."
+                ),
+                "After a failover to it, its lock tables are as old as its replay: a lock that was acquired since then is free, and its owner does not notice. Advisory locks are not replicated at all.",
+                "Check the load, the disk and the network of the standby, and whether its replay is paused.",
+            ),
+            FindingKind::TtlNearElectionTimeout { limit } => Self::new(
+                format!("Locks have a TTL below {}.", format_span(*limit)),
+                "Without a leader no lease can be renewed, and an election takes one to two election timeouts (1 s unless configured). Clients that count their TTL themselves then consider the lock lost.",
+                "Use a TTL of at least several election timeouts.",
+            ),
+            FindingKind::LongTransactions { limit } => Self::new(
+                format!("Transactions older than {} hold advisory locks.", format_span(*limit)),
+                "Their locks may last until the transaction ends, and VACUUM cannot remove rows that were deleted since it began.",
+                "Check whether the client still works. Use session locks, or shorter transactions, and set idle_in_transaction_session_timeout.",
+            ),
             FindingKind::SingleServer => Self::new(
                 format!(
                     "Node {} is the only server of a production group.",

@@ -4,8 +4,11 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use crate::domain::node_lag::format_bytes;
 use crate::domain::reason::Reason;
-use crate::domain::{ChainProblem, Format, MissingPermission, NodeState, Timestamp};
+use crate::domain::{
+    ChainProblem, Format, LagUnit, MissingPermission, NodeLag, NodeState, Timestamp,
+};
 
 use super::format_span;
 
@@ -41,6 +44,33 @@ pub enum ObservedFact {
     },
     /// Configuration parameters (`CONFIG GET`).
     Settings(Vec<(&'static str, String)>),
+
+    // Services that answer as one.
+    /// The sessions of a server whose timeout is one of its limits.
+    SessionsAtLimits {
+        at_min: usize,
+        at_max: usize,
+        all: usize,
+        min: Duration,
+        max: Duration,
+    },
+    SessionLimits {
+        min: Duration,
+        max: Duration,
+    },
+    /// The words of the server.
+    Alarm(String),
+    Lag(NodeLag),
+    StandbyLag {
+        /// Its `application_name`.
+        name: String,
+        lag: NodeLag,
+    },
+    TransactionSince {
+        owner: String,
+        since: Timestamp,
+        lock_count: u64,
+    },
 
     // Independence of nodes.
     ReplicaOf {
@@ -239,6 +269,38 @@ impl fmt::Display for ObservedFact {
                 write!(f, "{} ({})", info_fields(fields), info_command(*section))
             }
             Self::Settings(settings) => write!(f, "{} (CONFIG GET)", setting_list(settings)),
+            Self::SessionsAtLimits {
+                at_min,
+                at_max,
+                all,
+                min,
+                max,
+            } => write!(
+                f,
+                "of {all} sessions, {at_min} have a timeout of {} and {at_max} of {}",
+                format_span(*min),
+                format_span(*max)
+            ),
+            Self::SessionLimits { min, max } => write!(
+                f,
+                "minSessionTimeout {} ms, maxSessionTimeout {} ms",
+                min.as_millis(),
+                max.as_millis()
+            ),
+            Self::Alarm(text) => f.write_str(text),
+            Self::Lag(lag) => match lag.unit {
+                LagUnit::Transactions => write!(f, "{} transactions (Zxid)", lag.value),
+                LagUnit::LogEntries => write!(f, "{} log entries (raftAppliedIndex)", lag.value),
+                LagUnit::Bytes => write!(f, "{} (replay_lsn)", format_bytes(lag.value)),
+            },
+            Self::StandbyLag { name, lag } => {
+                write!(f, "standby {name}: {}", Self::Lag(*lag))
+            }
+            Self::TransactionSince {
+                owner,
+                since,
+                lock_count,
+            } => write!(f, "{owner}, since {since}, advisory locks: {lock_count}"),
             Self::ReplicaOf { host, port } => {
                 write!(f, "replica of {host}:{port} (INFO replication)")
             }

@@ -44,6 +44,35 @@ pub enum FindingKind {
     },
     SingleServer,
 
+    // Services that answer as one.
+    NoLeader,
+    EvenServers {
+        /// The number of servers that vote.
+        all: usize,
+    },
+    Standby,
+    OldService {
+        /// The oldest version that is supported.
+        minimum: String,
+    },
+    SessionLimitsReached,
+    SessionLimitsDiffer,
+    ClosedAdminWords {
+        /// The words, like `cons`.
+        words: Vec<&'static str>,
+    },
+    ServerAlarm,
+    ServerLag,
+    StandbyLag,
+    TtlNearElectionTimeout {
+        /// Shorter TTLs are at risk.
+        limit: Duration,
+    },
+    LongTransactions {
+        /// Older transactions are reported.
+        limit: Duration,
+    },
+
     // Sentinels.
     FewSentinels {
         /// The number of sentinels in the configuration.

@@ -73,6 +73,14 @@ pub enum ReleaseStrategy {
     SuoEntry,
     /// Deletes one field of a hash that also has other fields.
     HashField,
+    /// Deletes exactly the ephemeral node of the owner (ZooKeeper).
+    ZookeeperNode,
+    /// Deletes the key if its `create_revision` and lease are those of the owner (etcd).
+    EtcdKey,
+    /// Updates or deletes the row if owner and time are unchanged (PostgreSQL).
+    Row,
+    /// Ends the connection that holds the lock, if it is still the same one (PostgreSQL).
+    Backend,
     /// Not possible, because the key does not identify its owners.
     Unsupported,
 }
@@ -88,6 +96,8 @@ pub enum ReleaseHazard {
     WorkRunsTwice,
     /// The owner's process exits.
     OwnerProcessExits,
+    /// The owner's database connection ends, with its transaction and all its locks.
+    ConnectionEnds,
 }
 
 /// The default renewal settings of a library.
@@ -137,7 +147,11 @@ impl Format {
             | ReleaseStrategy::ReaderOrWriter
             | ReleaseStrategy::SidekiqJob
             | ReleaseStrategy::ReturnToken
-            | ReleaseStrategy::SuoEntry => false,
+            | ReleaseStrategy::SuoEntry
+            | ReleaseStrategy::ZookeeperNode
+            | ReleaseStrategy::EtcdKey
+            | ReleaseStrategy::Row
+            | ReleaseStrategy::Backend => false,
         }
     }
 
@@ -149,6 +163,32 @@ impl Format {
                 | ReleaseStrategy::ValueAndSignal
                 | ReleaseStrategy::ValueAndPublish
         )
+    }
+
+    /// Whether locks of this format are in Redis. `ShedLock` has stores of several services.
+    pub fn is_in_redis(self) -> bool {
+        match self.library().release_strategy {
+            ReleaseStrategy::ZookeeperNode
+            | ReleaseStrategy::EtcdKey
+            | ReleaseStrategy::Row
+            | ReleaseStrategy::Backend => false,
+            _ => self != Self::EphemeralNode,
+        }
+    }
+
+    /// Whether the client library keeps the session, lease or connection of the lock alive for as long
+    /// as its process runs.
+    pub fn is_kept_alive(self) -> bool {
+        matches!(
+            self.library().release_strategy,
+            ReleaseStrategy::ZookeeperNode | ReleaseStrategy::EtcdKey | ReleaseStrategy::Backend
+        ) || self == Self::EphemeralNode
+    }
+
+    /// Whether the time in the lock is that of the request, which may have waited in the queue of the
+    /// service before the owner got the lock.
+    pub fn claims_request_time(self) -> bool {
+        self.library().release_strategy == ReleaseStrategy::ZookeeperNode
     }
 
     /// Whether the key still exists after the lease has ended, until another client acquires it.

@@ -12,7 +12,7 @@ const MAX_WATCH_MS: u64 = 120_000;
 
 /// The formats in which an owner writes the same value for every hold, because the value identifies
 /// a process, a thread or a lock object.
-const REUSED_OWNER_VALUES: [Format; 20] = [
+const REUSED_OWNER_VALUES: [Format; 21] = [
     Format::Plain,
     Format::PythonRedisLock,
     Format::Rq,
@@ -33,6 +33,7 @@ const REUSED_OWNER_VALUES: [Format; 20] = [
     Format::Sentry,
     Format::ResqueScheduler,
     Format::N8n,
+    Format::Knex,
 ];
 
 /// The main risk of a forced release.
@@ -48,6 +49,8 @@ pub enum ReleaseRisk {
     TwoLeaders,
     /// The request or job can be submitted again.
     DuplicateRequest,
+    /// The owner's database connection ends.
+    ConnectionEnds,
 }
 
 impl ReleaseRisk {
@@ -65,6 +68,9 @@ impl ReleaseRisk {
             Self::DuplicateRequest => {
                 "The lock prevents duplicate requests and may not mean that work is in progress"
             }
+            Self::ConnectionEnds => {
+                "A release ends the database connection that holds the lock, with its transaction and all its other locks"
+            }
         }
     }
 }
@@ -73,6 +79,9 @@ impl Format {
     /// Why a forced release is not possible; `None` if it is.
     pub fn not_releasable_reason(self) -> Option<&'static str> {
         match self.library().release_strategy {
+            ReleaseStrategy::Unsupported if self == Self::EphemeralNode => Some(
+                "The next owner creates a node with the same path, so ZooKeeper cannot compare the owner when the node is deleted.",
+            ),
             ReleaseStrategy::Unsupported => Some(
                 "The key only stores the number of available permits. It does not identify the owners, so no permit can be returned for one.",
             ),
@@ -89,7 +98,11 @@ impl Format {
             | ReleaseStrategy::SidekiqJob
             | ReleaseStrategy::ReturnToken
             | ReleaseStrategy::SuoEntry
-            | ReleaseStrategy::HashField => None,
+            | ReleaseStrategy::HashField
+            | ReleaseStrategy::ZookeeperNode
+            | ReleaseStrategy::EtcdKey
+            | ReleaseStrategy::Row
+            | ReleaseStrategy::Backend => None,
         }
     }
 
@@ -110,6 +123,8 @@ impl Format {
         let has = |hazard| library.hazards.contains(&hazard);
         if has(ReleaseHazard::OwnerProcessExits) {
             Some(ReleaseRisk::OwnerProcessExits)
+        } else if has(ReleaseHazard::ConnectionEnds) {
+            Some(ReleaseRisk::ConnectionEnds)
         } else if has(ReleaseHazard::WorkRunsTwice) {
             Some(ReleaseRisk::WorkRunsTwice)
         } else if library.release_strategy == ReleaseStrategy::HashField {
@@ -195,12 +210,15 @@ mod tests {
     }
 
     #[test]
-    fn only_a_counter_cannot_be_released_by_force() {
+    fn only_counters_and_single_ephemeral_nodes_cannot_be_released_by_force() {
         let stuck = Format::VARIANTS
             .iter()
             .copied()
             .filter(|format| format.not_releasable_reason().is_some());
-        assert_eq!(stuck.collect::<Vec<_>>(), [Format::RedissonSemaphore]);
+        assert_eq!(
+            stuck.collect::<Vec<_>>(),
+            [Format::RedissonSemaphore, Format::EphemeralNode]
+        );
     }
 
     #[test]

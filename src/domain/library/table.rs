@@ -5,7 +5,7 @@ use strum::{EnumString, IntoStaticStr, VariantArray};
 use utoipa::ToSchema;
 
 use super::ReleaseHazard::{
-    OwnerDeletesNextLock, OwnerProcessExits, OwnerReacquires, WorkRunsTwice,
+    ConnectionEnds, OwnerDeletesNextLock, OwnerProcessExits, OwnerReacquires, WorkRunsTwice,
 };
 use super::{LibraryInfo, LockPurpose, ReleaseHazard, ReleaseStrategy};
 
@@ -228,4 +228,76 @@ formats! {
     /// n8n: the leader among the main instances.
     N8n: "n8n", "n8n", Leader, Value, [OwnerReacquires],
         "a running leader acquires it again at its next check, unless another one was faster";
+
+    /// Curator's `InterProcessMutex` (ZooKeeper): the lowest of the sequential nodes
+    /// `_c_<uuid>-lock-`. `LeaderSelector` and Spring Integration's registry look the same.
+    Curator: "curator", "Curator mutex", Lock, ZookeeperNode, [],
+        "the next contender in the queue acquires it; the owner does not notice: isAcquiredInThisProcess() stays true and release() reports no error";
+    /// Curator's `InterProcessReadWriteLock` (ZooKeeper).
+    CuratorReadWrite: "curator-read-write", "Curator read-write lock", Lock, ZookeeperNode, [],
+        "the next contenders in the queue acquire it; the owner does not notice and its release() reports no error";
+    /// Curator's `InterProcessSemaphoreV2` and `InterProcessSemaphoreMutex` (ZooKeeper).
+    CuratorSemaphore: "curator-semaphore", "Curator semaphore", Lock, ZookeeperNode, [],
+        "the next waiter gets the permit; the owner does not notice and its release() reports no error";
+    /// Curator's `LeaderLatch` (ZooKeeper).
+    CuratorLeaderLatch: "curator-leader-latch", "Curator LeaderLatch", Leader, ZookeeperNode, [],
+        "the next participant becomes leader; the former one keeps its leadership until it next checks its node";
+    /// kazoo's `Lock` and `Election` (ZooKeeper).
+    Kazoo: "kazoo", "kazoo Lock", Lock, ZookeeperNode, [],
+        "the next contender in the queue acquires it; the owner does not notice and its release() reports no error";
+    /// kazoo's `ReadLock` and `WriteLock` (ZooKeeper).
+    KazooReadWrite: "kazoo-read-write", "kazoo read-write lock", Lock, ZookeeperNode, [],
+        "the next contenders in the queue acquire it; the owner does not notice and its release() reports no error";
+    /// kazoo's `Semaphore` (ZooKeeper).
+    KazooSemaphore: "kazoo-semaphore", "kazoo Semaphore", Lock, ZookeeperNode, [],
+        "the next waiter gets the lease; the owner does not notice and its release() reports no error";
+    /// go-zk's `Lock` (ZooKeeper): Curator's layout with a GUID without dashes.
+    GoZk: "go-zk", "go-zk", Lock, ZookeeperNode, [],
+        "the next contender in the queue acquires it; the owner's Unlock returns ErrNotLocked";
+    /// The recipe of the ZooKeeper documentation in C and Java: `x-<session id>-`.
+    ZookeeperRecipe: "zookeeper-recipe", "ZooKeeper lock recipe", Lock, ZookeeperNode, [],
+        "the next contender in the queue acquires it; the owner does not notice";
+    /// A single ephemeral node (ZooKeeper): the controller of Kafka, the master of HBase, the leader
+    /// of Patroni.
+    EphemeralNode: "ephemeral-node", "ephemeral node", Leader, Unsupported, [],
+        "it belongs to the product that created it: let that product elect another leader";
+
+    /// etcd's `concurrency.Mutex`, `etcdctl lock`, the lock service and jetcd: the key with the
+    /// lowest `create_revision` under a prefix.
+    EtcdMutex: "etcd-mutex", "etcd mutex", Lock, EtcdKey, [],
+        "the next contender acquires it; the owner is not notified, and its Unlock reports no error";
+    /// etcd's `concurrency.Election` and `etcdctl elect`.
+    EtcdElection: "etcd-election", "etcd election", Leader, EtcdKey, [],
+        "the next candidate becomes leader; the former one is not notified unless it observes the election";
+    /// The npm library etcd3: one key with a lease.
+    NodeEtcd3: "node-etcd3", "etcd3 (npm)", Lock, EtcdKey, [],
+        "the owner is not notified; its release finds no key and reports no error";
+    /// Elections of the npm library etcd3: the lease in decimal.
+    NodeEtcd3Election: "node-etcd3-election", "etcd3 election (npm)", Leader, EtcdKey, [],
+        "the next candidate becomes leader; the former one is not notified unless it observes the election";
+    /// The Python libraries etcd3 and etcd-sdk-python: a version 1 UUID in 16 bytes.
+    PythonEtcd3: "python-etcd3", "etcd3 (Python)", Lock, EtcdKey, [],
+        "the owner's release returns False";
+    /// The Python library etcd3gw: a version 1 UUID as text.
+    Etcd3gw: "etcd3gw", "etcd3gw", Lock, EtcdKey, [],
+        "the owner's release returns False";
+
+    /// An advisory lock of PostgreSQL, of a session or a transaction.
+    AdvisoryLock: "advisory-lock", "PostgreSQL advisory lock", Lock, Backend, [ConnectionEnds],
+        "the owner's connection ends, its transaction is rolled back, and the first waiter acquires the lock";
+    /// Liquibase's table `databasechangeloglock`.
+    Liquibase: "liquibase", "Liquibase", Lock, Row, [WorkRunsTwice],
+        "the next Liquibase run starts within ten seconds; a running one continues to change the schema";
+    /// Spring Integration's `JdbcLockRegistry`: the table `int_lock`.
+    SpringJdbc: "spring-jdbc", "Spring Integration JDBC", Lock, Row, [],
+        "the next client acquires it; the owner's renewal or unlock throws an exception";
+    /// knex's table `knex_migrations_lock`. It does not store the owner.
+    Knex: "knex", "knex migrations", Lock, Row, [WorkRunsTwice],
+        "the next migration starts; a running one continues";
+    /// Quartz' JDBC job store: row locks in the table `qrtz_locks`.
+    QuartzJdbc: "quartz-jdbc", "Quartz job store", Lock, Backend, [ConnectionEnds],
+        "the scheduler's connection ends and its transaction is rolled back; the scheduler tries again";
+    /// db-scheduler: a picked row of the table `scheduled_tasks`.
+    DbScheduler: "db-scheduler", "db-scheduler", Job, Row, [WorkRunsTwice],
+        "the task is executed again while the first execution may continue";
 }

@@ -3,9 +3,11 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::domain::code_tag::json_with_code;
+
 /// Which credential is missing or was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Error)]
-#[serde(tag = "code", rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", remote = "Self")]
 pub enum AuthenticationError {
     #[error("the request has neither an API token nor a session")]
     NoCredentials,
@@ -32,10 +34,12 @@ pub enum AuthenticationError {
     Provider { failure: ProviderFailure },
 }
 
+json_with_code!(AuthenticationError);
+
 /// Why a sign-in with an OpenID Connect provider failed. `text` is the error of the provider or of
 /// the OpenID Connect library.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Error)]
-#[serde(tag = "code", rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", remote = "Self")]
 pub enum ProviderFailure {
     #[error("no provider is configured")]
     NotConfigured,
@@ -63,3 +67,5 @@ pub enum ProviderFailure {
     #[error("a configured [[user]] has the same name")]
     NameTaken,
 }
+
+json_with_code!(ProviderFailure);

@@ -5,9 +5,11 @@ use thiserror::Error;
 
 use crate::domain::Format;
 
+use crate::domain::code_tag::json_with_code;
+
 /// Why a forced release must be confirmed with the lock's name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Error)]
-#[serde(tag = "code", rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", remote = "Self")]
 pub enum ConfirmationCause {
     #[error("this group is production")]
     Production,
@@ -15,3 +17,5 @@ pub enum ConfirmationCause {
     #[error("{} ({format}: {})", format.release_warning().unwrap_or_default(), format.after_release())]
     ReleaseRisk { format: Format },
 }
+
+json_with_code!(ConfirmationCause);

@@ -5,11 +5,12 @@ use thiserror::Error;
 
 use super::OperationError;
 use crate::domain::PermissionDenied;
+use crate::domain::code_tag::json_with_code;
 use crate::domain::reason::Reason;
 
 /// Why an operation is forbidden to an authenticated caller, or to every caller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Error)]
-#[serde(tag = "code", rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", remote = "Self")]
 pub enum DenialReason {
     /// The caller lacks a permission, or the group is read-only.
     #[error("{denied}")]
@@ -37,6 +38,8 @@ pub enum DenialReason {
     )]
     SampleRejected { cause: Reason },
 }
+
+json_with_code!(DenialReason);
 
 impl From<PermissionDenied> for OperationError {
     fn from(denied: PermissionDenied) -> Self {

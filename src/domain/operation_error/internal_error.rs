@@ -3,9 +3,11 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::domain::code_tag::json_with_code;
+
 /// An unexpected failure of the console. `text` is the error of a library, without secrets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Error)]
-#[serde(tag = "code", rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", remote = "Self")]
 pub enum InternalError {
     #[error("the console is shutting down")]
     ShuttingDown,
@@ -27,3 +29,5 @@ pub enum InternalError {
     #[error("{text}")]
     ServerFunction { text: String },
 }
+
+json_with_code!(InternalError);

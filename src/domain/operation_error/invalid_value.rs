@@ -5,9 +5,11 @@ use thiserror::Error;
 
 use crate::domain::Format;
 
+use crate::domain::code_tag::json_with_code;
+
 /// Why the value of a request field was rejected. The texts follow the field's name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Error)]
-#[serde(tag = "code", rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", remote = "Self")]
 pub enum InvalidValue {
     #[error("is empty")]
     Empty,
@@ -49,15 +51,22 @@ pub enum InvalidValue {
     #[error("exceeds the maximum lease of this group, {max_ms} ms")]
     ExceedsMaxLease { max_ms: u64 },
     #[error(
-        "{format} locks cannot be acquired here; supported formats are `plain`, `redisson`, `redisson-fair` and `legacy-timestamp`"
+        "{format} locks cannot be acquired in this group; supported: {}",
+        format_list(supported)
     )]
-    UnsupportedFormat { format: Format },
+    UnsupportedFormat {
+        format: Format,
+        /// The formats that can be acquired in the group.
+        supported: Vec<Format>,
+    },
     #[error("must have Redisson's form `<uuid>:<thread>` with a lower-case UUID for this format")]
     NotARedissonToken,
     #[error(
         "must be a timestamp in seconds with at least six decimal digits for this format, such as `1795200545.123456789`"
     )]
     NotATimestampToken,
+    #[error("cannot be chosen for this format: leave it out, and use the token of the response")]
+    GeneratedTokenOnly,
     #[error("contains a control character")]
     ControlCharacter,
     #[error("{max} prefixes of this group are pinned, excluded or named; reset one first")]
@@ -66,6 +75,16 @@ pub enum InvalidValue {
     UnknownNode { node: String },
     #[error("must be the node's name, because this group is production")]
     NodeNameRequired,
+    #[error("there is no webhook {name:?} in the configuration")]
+    UnknownWebhook { name: String },
     #[error("node {node:?} has not reported its run ID (INFO server); bring the node back first")]
     UnknownRunId { node: String },
+}
+
+json_with_code!(InvalidValue);
+
+/// The formats as a list of code words: `plain`, `redisson`.
+pub fn format_list(formats: &[Format]) -> String {
+    let words: Vec<String> = formats.iter().map(|format| format!("`{format}`")).collect();
+    words.join(", ")
 }

@@ -3,9 +3,11 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::domain::code_tag::json_with_code;
+
 /// The limit that a request exceeds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Error)]
-#[serde(tag = "code", rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", remote = "Self")]
 pub enum LimitReached {
     /// `client` is an IPv4 address or an IPv6 network.
     #[error("limit `max_requests_per_second` reached: {client} may send {max} per second")]
@@ -28,6 +30,8 @@ pub enum LimitReached {
     )]
     AutoRenewals,
 }
+
+json_with_code!(LimitReached);
 
 /// What a concurrency limit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

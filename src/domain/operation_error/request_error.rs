@@ -5,10 +5,12 @@ use thiserror::Error;
 
 use crate::domain::SearchError;
 
+use crate::domain::code_tag::json_with_code;
+
 /// Why a request cannot be parsed. `text` is the error of the parser, without the values of the
 /// request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Error)]
-#[serde(tag = "code", rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", remote = "Self")]
 pub enum RequestError {
     #[error("invalid request body: {text}")]
     InvalidBody { text: String },
@@ -49,3 +51,5 @@ pub enum RequestError {
     )]
     InvalidPinned { max: usize },
 }
+
+json_with_code!(RequestError);

@@ -3,10 +3,12 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::domain::code_tag::json_with_code;
+
 /// Which use of the storage failed. The error itself contains paths and addresses, so only the log
 /// has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Error)]
-#[serde(tag = "code", rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", remote = "Self")]
 pub enum StorageFailure {
     #[error("storage unavailable; see the server log")]
     Unavailable,
@@ -17,3 +19,5 @@ pub enum StorageFailure {
     )]
     UnverifiedSession,
 }
+
+json_with_code!(StorageFailure);

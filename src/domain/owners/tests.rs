@@ -50,6 +50,11 @@ fn the_host_is_the_part_of_the_label_before_process_and_thread() {
         ("web-1 pid 7 thread 9", "web-1"),
         ("worker-7d9f", "worker-7d9f"),
         (" pid 7", " pid 7"),
+        ("billing@10.0.0.5/4711", "billing@10.0.0.5"),
+        ("billing/4711", "billing"),
+        ("/4711", "/4711"),
+        ("jobs/nightly", "jobs/nightly"),
+        ("jobs/", "jobs/"),
         ("02:42:ac:11:00:07", "02:42:ac:11:00:07"),
     ] {
         assert_eq!(host(label), name, "{label}");

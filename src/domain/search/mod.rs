@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
 use super::text::contains;
-use super::{Confidence, Flag, Format, GroupBy, Lock, Timestamp, Verdict, glob};
+use super::{Confidence, Flag, Format, GroupBy, Lease, Lock, Timestamp, Verdict, glob};
 
 /// A parsed search. A lock must match all terms.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -31,6 +31,19 @@ pub struct SearchTerm {
     pub is_negated: bool,
     /// The condition on the lock.
     pub predicate: Predicate,
+}
+
+impl SearchTerm {
+    /// The group, if the term selects the locks of exactly one.
+    pub fn single_group(&self) -> Option<&str> {
+        match &self.predicate {
+            Predicate::Group(names) if !self.is_negated => match names.as_slice() {
+                [name] if !name.contains('*') => Some(name),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
 }
 
 /// A condition on a lock.
@@ -252,7 +265,7 @@ impl Predicate {
                 // A lock without expiry has an infinite lease.
                 None => *comparison == Comparison::GreaterThan,
             },
-            Self::NoLease => lock.lease.expires_at().is_none(),
+            Self::NoLease => lock.lease == Lease::Never,
         }
     }
 }

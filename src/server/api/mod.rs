@@ -68,6 +68,10 @@ pub fn routes(state: &AppState) -> Router<AppState> {
             get(v1::locks::history),
         )
         .route(
+            "/api/v1/groups/{group}/locks//lease-keys",
+            get(v1::lease_keys::lease_keys),
+        )
+        .route(
             "/api/v1/groups/{group}/locks//acquire",
             post(v1::operations::acquire),
         )
@@ -132,11 +136,15 @@ fn documented_routes() -> OpenApiRouter<AppState> {
         .routes(routes!(v1::locks::lock))
         .routes(routes!(v1::samples::monitor_sample))
         .routes(routes!(v1::locks::history))
+        .routes(routes!(v1::history::recorded_history))
+        .routes(routes!(v1::lease_keys::lease_keys))
         .routes(routes!(v1::waits::waits))
         .routes(routes!(v1::audit::audit))
         .routes(routes!(v1::audit::export))
         .routes(routes!(v1::owners::owners))
+        .routes(routes!(v1::owners::owner))
         .routes(routes!(v1::prefixes::prefixes))
+        .routes(routes!(v1::webhooks::webhooks))
         .layer(CompressionLayer::new());
     // Many short responses: checking whether to compress them would cost more than it saves.
     let operation_routes = OpenApiRouter::new()
@@ -146,7 +154,8 @@ fn documented_routes() -> OpenApiRouter<AppState> {
         .routes(routes!(v1::operations::force_release))
         .routes(routes!(v1::clear_restart_hazard::clear_restart_hazard))
         .routes(routes!(v1::force_releases::force_releases))
-        .routes(routes!(v1::prefixes::change_prefix));
+        .routes(routes!(v1::prefixes::change_prefix))
+        .routes(routes!(v1::webhooks::test_webhook));
     OpenApiRouter::with_openapi(ApiDocument::openapi())
         .merge(read_routes)
         .merge(operation_routes)

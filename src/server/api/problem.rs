@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::domain::OperationError;
+use crate::domain::{LeaseRefusal, OperationError};
 use crate::server::limits::AdmissionError;
 
 const PROBLEM_JSON: &str = "application/problem+json";
@@ -99,7 +99,13 @@ impl ApiError {
                 OperationError::Impossible { .. }
                 | OperationError::ConfirmRequired { .. }
                 | OperationError::PossibleLock { .. }
-                | OperationError::NotReleasable { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+                | OperationError::NotReleasable { .. }
+                | OperationError::LeaseNotRevoked {
+                    cause:
+                        LeaseRefusal::NoLease
+                        | LeaseRefusal::OutsidePrefixes { .. }
+                        | LeaseRefusal::TooManyKeys { .. },
+                } => StatusCode::UNPROCESSABLE_ENTITY,
                 OperationError::SignInRequired { .. } => StatusCode::UNAUTHORIZED,
                 OperationError::Forbidden { .. } | OperationError::OutsideKeys { .. } => {
                     StatusCode::FORBIDDEN
@@ -112,6 +118,9 @@ impl ApiError {
                 | OperationError::NotOwner { .. }
                 | OperationError::OwnerChanged { .. }
                 | OperationError::HoldChanged { .. }
+                | OperationError::LeaseNotRevoked {
+                    cause: LeaseRefusal::KeysChanged,
+                }
                 | OperationError::WrongType { .. } => StatusCode::CONFLICT,
                 OperationError::Unreachable { .. }
                 | OperationError::NoQuorum { .. }

@@ -14,6 +14,7 @@ mod check_schedule;
 mod entry;
 mod entry_body;
 mod head_reports;
+mod histogram;
 mod import;
 mod instances;
 mod journal;

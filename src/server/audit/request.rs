@@ -155,6 +155,7 @@ impl AuditOutcome {
             | OperationError::ConfirmRequired { .. }
             | OperationError::PossibleLock { .. }
             | OperationError::NotReleasable { .. }
+            | OperationError::LeaseNotRevoked { .. }
             | OperationError::SignInRequired { .. }
             | OperationError::Forbidden { .. }
             | OperationError::OutsideKeys { .. }

@@ -3,7 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+use sqlx::any::AnyArguments;
+use sqlx::query::Query;
+use sqlx::{Any, AnyConnection, AssertSqlSafe, Row as _};
 
 use super::AuditLog;
 use super::entry::{StoredRow, replace_nul};
@@ -13,9 +15,9 @@ use crate::domain::{AuditEntry, AuditFilter, AuditPage, OperationError, Operatio
 use crate::server::storage::StorageError;
 
 /// The time limit of a search.
-const SEARCH_TIMEOUT: Duration = Duration::from_secs(2);
+pub(super) const SEARCH_TIMEOUT: Duration = Duration::from_secs(2);
 /// The range of sequence numbers per statement, and the maximum number of rows that it returns.
-const SEQ_WINDOW: i64 = 20_000;
+pub(super) const SEQ_WINDOW: i64 = 20_000;
 const MAX_ROWS: i64 = 2_000;
 
 /// A search request.
@@ -43,12 +45,16 @@ impl AuditSearch {
     }
 
     fn matches(&self, entry: &AuditEntry) -> bool {
-        // Sign-ins and other entries without a group are visible only with access to all groups.
-        let is_visible = match &entry.group {
+        self.can_see(entry.group.as_deref()) && self.filter.matches(entry)
+    }
+
+    /// Whether the principal may see entries of this group. Sign-ins and other entries without a
+    /// group are visible only with access to all groups.
+    pub(super) fn can_see(&self, group: Option<&str>) -> bool {
+        match group {
             Some(group) => self.visible_groups.contains(group),
             None => self.visible_groups == VisibleGroups::All,
-        };
-        is_visible && self.filter.matches(entry)
+        }
     }
 }
 
@@ -69,13 +75,7 @@ impl AuditLog {
             let mut db = journal.storage.read().await?;
             Ok::<_, StorageError>(run_search(&mut db, &search, before).await?)
         };
-        let (entries, next_cursor, is_truncated) = searching.await.map_err(|error| {
-            // The error contains paths and addresses, which are not for clients.
-            tracing::warn!("cannot read the audit log: {error}");
-            OperationError::StorageUnavailable {
-                cause: StorageFailure::UnreadableAuditLog,
-            }
-        })?;
+        let (entries, next_cursor, is_truncated) = searching.await.map_err(to_operation_error)?;
         Ok(AuditPage {
             entries,
             next_cursor: next_cursor.map(|number| number.to_string()),
@@ -85,17 +85,33 @@ impl AuditLog {
     }
 }
 
-async fn run_search(
+/// The error for a client. The cause contains paths and addresses, so it is only logged.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the argument of `map_err` is a value"
+)]
+pub(super) fn to_operation_error(error: StorageError) -> OperationError {
+    tracing::warn!("cannot read the audit log: {error}");
+    OperationError::StorageUnavailable {
+        cause: StorageFailure::UnreadableAuditLog,
+    }
+}
+
+/// The first and the last sequence number; `None` if there are no entries.
+pub(super) async fn read_bounds(db: &mut AnyConnection) -> Result<Option<(i64, i64)>, sqlx::Error> {
+    let bounds = sqlx::query("SELECT MIN(seq), MAX(seq) FROM audit_entry");
+    let bounds = bounds.fetch_one(db).await?;
+    let (first, last): (Option<i64>, Option<i64>) = (bounds.try_get(0)?, bounds.try_get(1)?);
+    Ok(first.zip(last))
+}
+
+pub(super) async fn run_search(
     db: &mut AnyConnection,
     search: &AuditSearch,
     mut before: i64,
 ) -> Result<(Vec<AuditEntry>, Option<i64>, bool), sqlx::Error> {
     let stop_at = Instant::now() + SEARCH_TIMEOUT;
-    let bounds = sqlx::query("SELECT MIN(seq), MAX(seq) FROM audit_entry");
-    let bounds = bounds.fetch_one(&mut *db).await?;
-    let (Some(first), Some(last)): (Option<i64>, Option<i64>) =
-        (bounds.try_get(0)?, bounds.try_get(1)?)
-    else {
+    let Some((first, last)) = read_bounds(db).await? else {
         return Ok((Vec::new(), None, false));
     };
     // Avoids empty windows above the newest entry.
@@ -133,7 +149,7 @@ async fn run_search(
 }
 
 /// A parameter of a condition.
-enum BindValue {
+pub(super) enum BindValue {
     Text(String),
     Bytes(Vec<u8>),
     Number(i64),
@@ -145,15 +161,32 @@ async fn fetch_rows(
     from: i64,
     before: i64,
 ) -> Result<Vec<StoredRow>, sqlx::Error> {
-    let mut statement = format!(
-        // State 0 is a start whose end was written; the end repeats its fields.
-        "SELECT {} FROM audit_entry WHERE seq >= $1 AND seq < $2 AND state > 0",
+    let (condition, values) = where_clause(filter, from, before);
+    let statement = format!(
+        "SELECT {} FROM audit_entry {condition} ORDER BY seq DESC LIMIT {MAX_ROWS}",
         StoredRow::COLUMNS
     );
+    bind(sqlx::query(AssertSqlSafe(statement)), values)
+        .fetch_all(db)
+        .await?
+        .iter()
+        .map(StoredRow::from_row)
+        .collect()
+}
+
+/// The conditions for the entries with sequence numbers from `from` to before `before`, and their
+/// parameters. The text of the filter is not among them: it has no column.
+pub(super) fn where_clause(
+    filter: &AuditFilter,
+    from: i64,
+    before: i64,
+) -> (String, Vec<BindValue>) {
+    // State 0 is a start whose end was written; the end repeats its fields.
+    let mut clause = "WHERE seq >= $1 AND seq < $2 AND state > 0".to_owned();
     let mut values = vec![BindValue::Number(from), BindValue::Number(before)];
     let mut add_condition = |condition: &str, value: BindValue| {
         values.push(value);
-        statement.push_str(&format!(" AND {condition} ${}", values.len()));
+        clause.push_str(&format!(" AND {condition} ${}", values.len()));
     };
     let text = |text: &str| BindValue::Text(replace_nul(text));
     if let Some(group) = &filter.group {
@@ -179,19 +212,17 @@ async fn fetch_rows(
     if let Some(until) = filter.until {
         add_condition("started_at <", BindValue::Number(until.millis()));
     }
-    statement.push_str(&format!(" ORDER BY seq DESC LIMIT {MAX_ROWS}"));
-    let mut query = sqlx::query(AssertSqlSafe(statement));
-    for value in values {
-        query = match value {
-            BindValue::Text(text) => query.bind(text),
-            BindValue::Bytes(bytes) => query.bind(bytes),
-            BindValue::Number(number) => query.bind(number),
-        };
-    }
-    query
-        .fetch_all(db)
-        .await?
-        .iter()
-        .map(StoredRow::from_row)
-        .collect()
+    (clause, values)
+}
+
+/// Binds the parameters of a statement.
+pub(super) fn bind(
+    query: Query<'_, Any, AnyArguments>,
+    values: Vec<BindValue>,
+) -> Query<'_, Any, AnyArguments> {
+    values.into_iter().fold(query, |query, value| match value {
+        BindValue::Text(text) => query.bind(text),
+        BindValue::Bytes(bytes) => query.bind(bytes),
+        BindValue::Number(number) => query.bind(number),
+    })
 }

@@ -32,9 +32,10 @@ pub struct AcquireArgs {
     /// A readable name of the owner, visible to everyone who can see the lock (default: user and host).
     #[arg(long, value_name = "TEXT")]
     label: Option<String>,
-    /// The lock format: plain, redisson, redisson-fair, legacy-timestamp.
-    #[arg(long, value_name = "FORMAT", default_value = "plain", value_parser = parse_format)]
-    format: Format,
+    /// The lock format: plain, redisson, redisson-fair, legacy-timestamp [default: plain; curator in
+    /// ZooKeeper, etcd-mutex in etcd, advisory-lock in PostgreSQL].
+    #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
+    format: Option<Format>,
     /// Write the token to this new file, readable only by you, instead of printing it.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
@@ -78,6 +79,8 @@ pub fn parse_format(slug: &str) -> Result<Format, String> {
 pub async fn run(options: AcquireArgs) -> Result<u8, Failure> {
     let mut signals = Signals::termination()?;
     let id = options.lock.lock_id(&options.common.source)?;
+    let token = options.own_token(&id)?;
+    let standalone = Standalone::start(options.common.source, Some(&id.group))?;
     let request = AcquireRequest {
         ttl_ms: as_whole_millis(options.ttl),
         wait_ms: 0,
@@ -85,8 +88,10 @@ pub async fn run(options: AcquireArgs) -> Result<u8, Failure> {
             .label
             .clone()
             .or_else(|| Some(identity::user_at_host())),
-        format: options.format,
-        token: options.own_token(&id)?,
+        format: options
+            .format
+            .unwrap_or_else(|| standalone.operations.default_format(&id.group)),
+        token,
         auto_renew: false,
     };
     let file = options
@@ -94,7 +99,6 @@ pub async fn run(options: AcquireArgs) -> Result<u8, Failure> {
         .as_deref()
         .map(TokenFile::prepare)
         .transpose()?;
-    let standalone = Standalone::start(options.common.source, Some(&id.group))?;
     let wait = options.wait.unwrap_or_default();
     let acquiring = acquire_with_wait(&standalone, &id, request, wait);
     let acquired = match until_signalled(&mut signals, acquiring).await {

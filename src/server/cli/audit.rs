@@ -18,7 +18,7 @@ use crate::server::audit::{
     self as audited, AuditSearch, ImportError, VerifyReport, verify, verify_files,
 };
 use crate::server::clock::Clock;
-use crate::server::config::AuditConfig;
+use crate::server::config::{AuditConfig, StorageConfig};
 use crate::server::storage::{Storage, StorageError};
 
 /// The number of entries per query of an export.
@@ -176,16 +176,20 @@ pub async fn run(options: AuditArgs) -> Result<u8, Failure> {
     }
 }
 
-/// Opens the configured storage if it exists. A read-only command must not create it.
+/// Opens the configured storage if it exists.
 fn open_existing(source: ConfigSource) -> Result<Storage, Failure> {
-    let config = source.load()?.storage;
+    open_existing_storage(&source.load()?.storage)
+}
+
+/// Opens a storage if it exists. A read-only command must not create it.
+pub(super) fn open_existing_storage(config: &StorageConfig) -> Result<Storage, Failure> {
     if let Some(path) = config.url.path().filter(|path| !path.exists()) {
         return Err(Failure::invalid_input(format!(
             "{} does not exist; nothing has been recorded yet",
             path.display()
         )));
     }
-    Ok(Storage::new(&config, false))
+    Ok(Storage::new(config, false))
 }
 
 fn read_failure(why: StorageError) -> Failure {

@@ -20,6 +20,9 @@ pub struct DemoArgs {
     /// The redis-server (or valkey-server) to start instead of the one on PATH.
     #[arg(long, value_name = "FILE")]
     redis_server: Option<PathBuf>,
+    /// Start only Redis servers, without etcd and ZooKeeper.
+    #[arg(long)]
+    redis_only: bool,
     #[command(flatten)]
     no_auth: NoAuthArgs,
 }
@@ -30,6 +33,7 @@ pub(super) async fn run(options: DemoArgs) -> Result<(), Failure> {
     let options = DemoOptions {
         listen: options.listen,
         redis_server: options.redis_server,
+        redis_only: options.redis_only,
     };
     // The servers have their own cancellation token, because they must stop after the console,
     // which would report their end as a failure.
@@ -37,6 +41,9 @@ pub(super) async fn run(options: DemoArgs) -> Result<(), Failure> {
         started = demo::start(options, CancellationToken::new()) => started.map_err(|why| Failure::failed(why.to_string()))?,
         () = stop.cancelled() => return Ok(()),
     };
+    println!(
+        "The history of the last 7 days is made up. Everything since the start of the demo is observed on real servers."
+    );
     let result = serve_config(demo.config.clone(), &no_auth, stop).await;
     demo.shut_down().await;
     result

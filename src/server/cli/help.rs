@@ -51,6 +51,19 @@ Examples:
 Exit status: 0 the lock exists, 6 not observed on any node, 1 too few nodes are reachable to decide,
 2 invalid command line or configuration.";
 
+pub const HISTORY: &str = "\
+Examples:
+  lockkeeper history                                 # the last hour in all groups
+  lockkeeper history orders lock:payout/eu --from 24h
+  lockkeeper history orders --from 2026-11-20T03:00:00Z --to 2026-11-20T03:15:00Z --csv
+  lockkeeper history --q invoice --json | jq -r '.holds[].key'
+
+Reads the database of [storage], also while the console does not run. Stretches of time that were
+not recorded are listed after the holds, and in JSON as \"gaps\".
+
+Exit status: 0 the history was read, 1 the database cannot be read, 2 invalid command line or
+configuration, or nothing has been recorded yet.";
+
 pub const CHECK: &str = "\
 Examples:
   lockkeeper check                                   # the configuration that serve would read

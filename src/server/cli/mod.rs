@@ -1,6 +1,7 @@
 //! The command line: one file per command.
 
 mod acquire;
+mod advice_text;
 mod audit;
 mod check;
 mod clear_restart_hazard;
@@ -13,6 +14,7 @@ mod extend;
 mod force_release;
 mod hash_password;
 mod help;
+mod history;
 mod identity;
 mod json_input;
 mod list;
@@ -46,7 +48,7 @@ use crate::server::config::LogFormat;
 use output::{Failure, FailureOutput};
 use signals::Signals;
 
-/// Shows the distributed locks on Redis nodes with their owners, and releases stuck locks without
+/// Shows the distributed locks on Redis, ZooKeeper, etcd and PostgreSQL with their owners, and releases stuck locks without
 /// affecting the next owner.
 #[derive(Parser)]
 #[command(version, max_term_width = 110, disable_help_subcommand = true, after_help = help::TOP)]
@@ -80,6 +82,9 @@ enum CliCommand {
     /// Shows one lock: owner, lease, and the state on each node.
     #[command(after_help = help::SHOW)]
     Show(show::ShowArgs),
+    /// Shows what happened to locks and nodes, from the storage of the console.
+    #[command(after_help = help::HISTORY)]
+    History(history::HistoryArgs),
     /// Acquires a lock and prints the token for extending and releasing it.
     #[command(after_help = help::ACQUIRE)]
     Acquire(acquire::AcquireArgs),
@@ -134,6 +139,7 @@ impl CliCommand {
             Self::List(options) => (options.prints_json(), FailureOutput::JsonOnStdout),
             Self::Check(options) => (options.prints_json(), FailureOutput::JsonOnStdout),
             Self::Show(options) => (options.prints_json(), FailureOutput::JsonOnStdout),
+            Self::History(options) => (options.prints_json(), FailureOutput::JsonOnStdout),
             Self::Acquire(options) => (options.prints_json(), FailureOutput::JsonOnStdout),
             Self::Extend(options) => (options.prints_json(), FailureOutput::JsonOnStdout),
             Self::Release(options) => (options.prints_json(), FailureOutput::JsonOnStdout),
@@ -164,6 +170,7 @@ impl CliCommand {
             Self::List(options) => list::run(options).await,
             Self::Check(options) => check::run(options).await,
             Self::Show(options) => show::run(options).await.map(|()| 0),
+            Self::History(options) => history::run(options).await.map(|()| 0),
             Self::Acquire(options) => acquire::run(options).await,
             Self::Extend(options) => extend::run(options).await.map(|()| 0),
             Self::Release(options) => release::run(options).await.map(|()| 0),

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::text::{self, escape_invisible};
 use crate::domain::{
-    LockId, NodeObservation, NodeOutcome, NodeResult, Observation, OperationError,
+    LeaseRefusal, LockId, NodeObservation, NodeOutcome, NodeResult, Observation, OperationError,
 };
 
 /// The exit statuses. Scripts rely on them, so they must not change.
@@ -166,6 +166,12 @@ fn status_of(error: &OperationError) -> u8 {
         | OperationError::ConfirmRequired { .. }
         | OperationError::PossibleLock { .. }
         | OperationError::NotReleasable { .. }
+        | OperationError::LeaseNotRevoked {
+            cause:
+                LeaseRefusal::NoLease
+                | LeaseRefusal::OutsidePrefixes { .. }
+                | LeaseRefusal::TooManyKeys { .. },
+        }
         | OperationError::SignInRequired { .. }
         | OperationError::Forbidden { .. }
         | OperationError::OutsideKeys { .. }
@@ -175,9 +181,11 @@ fn status_of(error: &OperationError) -> u8 {
         }
         OperationError::NotHeld { .. } | OperationError::HoldEnded { .. } => status::NOT_HELD,
         OperationError::NotOwner { .. } => status::NOT_OWNER,
-        OperationError::OwnerChanged { .. } | OperationError::HoldChanged { .. } => {
-            status::OWNER_CHANGED
-        }
+        OperationError::OwnerChanged { .. }
+        | OperationError::HoldChanged { .. }
+        | OperationError::LeaseNotRevoked {
+            cause: LeaseRefusal::KeysChanged,
+        } => status::OWNER_CHANGED,
         OperationError::NotObserved { .. } => status::NOT_OBSERVED,
         OperationError::PartlyReleased { .. } => status::PARTLY_RELEASED,
         OperationError::Unreachable { .. }
@@ -217,6 +225,7 @@ fn advice(error: &OperationError) -> &'static str {
         | OperationError::NotOwner { .. }
         | OperationError::OwnerChanged { .. }
         | OperationError::HoldChanged { .. }
+        | OperationError::LeaseNotRevoked { .. }
         | OperationError::HoldEnded { .. }
         | OperationError::PossibleLock { .. }
         | OperationError::NotReleasable { .. }
@@ -274,6 +283,7 @@ fn detail_lines(error: &OperationError) -> Vec<String> {
         | OperationError::PossibleLock { .. }
         | OperationError::NotReleasable { .. }
         | OperationError::HoldChanged { .. }
+        | OperationError::LeaseNotRevoked { .. }
         | OperationError::HoldEnded { .. }
         | OperationError::SignInRequired { .. }
         | OperationError::Forbidden { .. }

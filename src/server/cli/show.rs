@@ -1,19 +1,27 @@
 //! `lockkeeper show`: reads one lock from every node.
 
 use clap::Args;
+use serde_json::json;
 
 use super::Failure;
+use super::advice_text::advice_fields;
 use super::options::{CommonArgs, LockArgs};
 use super::output::{json_line, print_stdout};
 use super::standalone::{Standalone, lock_failure};
 use super::text::{self, Style, TextFormat, escape_invisible};
-use crate::domain::{AcquiredAtSource, Flag, Lock, Mode, Observation, Timestamp, Verdict};
+use crate::domain::{
+    AcquiredAtSource, Flag, LeaseKeys, Lock, Mode, Observation, ReleaseAdvice, Timestamp, Verdict,
+};
 
 /// The arguments of `show`.
 #[derive(Args)]
 pub struct ShowArgs {
     #[command(flatten)]
     lock: LockArgs,
+    /// (etcd) Print the keys that end with the lease of the lock, and the fingerprint for
+    /// `force-release --revoke-lease`.
+    #[arg(long)]
+    lease_keys: bool,
     #[command(flatten)]
     common: CommonArgs,
 }
@@ -28,19 +36,52 @@ pub async fn run(options: ShowArgs) -> Result<(), Failure> {
     let id = options.lock.lock_id(&options.common.source)?;
     let standalone = Standalone::start(options.common.source, Some(&id.group))?;
     standalone.wait_for_all_nodes().await;
+    if options.lease_keys {
+        let keys = standalone.operations.lease_keys(&standalone.principal, &id);
+        let keys = keys.await.map_err(lock_failure(&id))?;
+        return print_stdout(&if options.common.json {
+            json_line(&keys)
+        } else {
+            describe_lease_keys(&keys)
+        });
+    }
     let lock = standalone
         .operations
         .inspect(&standalone.principal, &id)
         .await;
     let lock = lock.map_err(lock_failure(&id))?;
+    let advice = standalone
+        .operations
+        .release_advice(&standalone.principal, &lock, None)
+        .await
+        .map_err(lock_failure(&id))?;
     print_stdout(&if options.common.json {
-        json_line(&lock)
+        let mut json = json!(lock);
+        json["release_advice"] = json!(advice);
+        json_line(&json)
     } else {
-        describe(&lock, standalone.operations.index().now())
+        describe(&lock, &advice, standalone.operations.index().now())
     })
 }
 
-fn describe(lock: &Lock, now: Timestamp) -> String {
+fn describe_lease_keys(keys: &LeaseKeys) -> String {
+    let mut fields = vec![("keys", keys.total.to_string())];
+    for key in &keys.keys {
+        let kind = if key.is_contender { "contender" } else { "key" };
+        fields.push((kind, text::lock_name(&key.key)));
+    }
+    if keys.outside_prefixes > 0 {
+        fields.push(("outside of the prefixes", keys.outside_prefixes.to_string()));
+    }
+    let fingerprint = match &keys.fingerprint {
+        Some(fingerprint) => fingerprint.to_string(),
+        None => "none: the lease cannot be revoked".to_owned(),
+    };
+    fields.push(("fingerprint", fingerprint));
+    TextFormat::for_stdout().fields(&fields)
+}
+
+fn describe(lock: &Lock, advice: &ReleaseAdvice, now: Timestamp) -> String {
     let page = TextFormat::for_stdout();
     let mode = match lock.mode {
         Mode::Exclusive => "one owner at a time",
@@ -79,6 +120,7 @@ fn describe(lock: &Lock, now: Timestamp) -> String {
         fields.push(("claimed at", lock.acquired_at.to_string()));
     }
     fields.push(("observed at", lock.observed_at.to_string()));
+    fields.extend(advice_fields(page, advice));
     let rows: Vec<Vec<(String, Style)>> = lock
         .nodes
         .iter()

@@ -57,6 +57,7 @@ pub fn format_ms(ms: u64) -> String {
 /// The remaining lease.
 pub fn remaining_lease(lease: Lease, now: Timestamp) -> String {
     match lease.remaining_ms(now) {
+        None if lease == Lease::Session => "session".to_owned(),
         None => "no expiry".to_owned(),
         Some(0) => "expired".to_owned(),
         Some(ms) => format_ms(ms),

@@ -101,7 +101,7 @@ fn read_groups(
     }
     for table in tables {
         let position = Spanned::new(table.span(), ());
-        for group in group::read(source, table.into_inner(), &mut config.warnings)? {
+        for group in group::read(source, table, &mut config.warnings)? {
             if config.groups.iter().any(|known| known.name == group.name) {
                 let why = format!("duplicate group \"{}\"; rename or remove one", group.name);
                 return Err(source.error(&position, &why));

@@ -1,5 +1,7 @@
 //! The `[[group]]` tables.
 
+use std::ops::Range;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -8,11 +10,15 @@ use toml::Spanned;
 
 use super::key_patterns::{FormatOverride, read_format_overrides};
 use super::node::{NodeTable, read_nodes};
+use super::service::{Endpoint, NodePath, ServerAddress, ServiceFields};
 use super::source::SourceFile;
-use super::values::{Between, BoundedDuration, NonEmpty, Parsed, Pattern, ResourceName};
+use super::values::{
+    Between, BoundedDuration, NoWhitespace, NonEmpty, Parsed, Pattern, ResourceName,
+};
 use super::{
-    ChangeDetection, ConfigError, DEFAULT_KEYS, DEFAULT_SCAN_BUDGET_PERCENT, Discovery,
-    GroupConfig, LockingConfig, NodeConfig, group_kind,
+    AdvisoryName, ChangeDetection, ConfigError, DEFAULT_COMMAND_TIMEOUT, DEFAULT_CONNECT_TIMEOUT,
+    DEFAULT_KEYS, DEFAULT_SCAN_BUDGET_PERCENT, Discovery, GroupConfig, LockTable, LockingConfig,
+    NodeConfig, PostgresUrl, group_kind,
 };
 use crate::domain::quorum::ClockDrift;
 use crate::domain::{Environment, GroupKind};
@@ -68,18 +74,41 @@ pub(super) struct GroupTable {
     databases: Option<Vec<Spanned<u16>>>,
     #[serde(default)]
     sentinel: Vec<Spanned<NodeTable>>,
-    node: Spanned<Vec<Spanned<NodeTable>>>,
+    node: Option<Spanned<Vec<Spanned<NodeTable>>>>,
+    #[serde_as(as = "Option<NonEmpty<Parsed<ServerAddress>>>")]
+    servers: Option<Vec<String>>,
+    #[serde_as(as = "Option<NonEmpty<Parsed<NodePath>>>")]
+    roots: Option<Vec<String>>,
+    admin_port: Option<u16>,
+    tls: Option<bool>,
+    #[serde_as(as = "Option<NonEmpty<Parsed<Endpoint>>>")]
+    endpoints: Option<Vec<String>>,
+    #[serde_as(as = "Option<NonEmpty<_>>")]
+    prefixes: Option<Vec<String>>,
+    url: Option<PostgresUrl>,
+    tables: Option<Vec<LockTable>>,
+    advisory_names: Option<Vec<AdvisoryName>>,
+    #[serde_as(as = "Option<Parsed<NoWhitespace>>")]
+    username: Option<String>,
+    password: Option<String>,
+    password_file: Option<PathBuf>,
+    ca_file: Option<PathBuf>,
+    certificate_file: Option<PathBuf>,
+    key_file: Option<PathBuf>,
 }
 
 /// Reads one `[[group]]` table. With `databases` it becomes one group per database.
 pub(super) fn read(
     source: &SourceFile<'_>,
-    table: GroupTable,
+    table: Spanned<GroupTable>,
     warnings: &mut Vec<String>,
 ) -> Result<Vec<GroupConfig>, ConfigError> {
+    let table_span = table.span();
+    let table = table.into_inner();
     let databases = table.databases.clone();
-    let span = table.node.span();
-    let group = read_one(source, table)?;
+    // Errors about the whole group are reported at its nodes.
+    let span = table.node.as_ref().map_or(table_span, Spanned::span);
+    let group = read_one(source, table, span.clone())?;
     warnings.extend(
         group
             .even_node_count_warning()
@@ -91,17 +120,37 @@ pub(super) fn read(
     }
 }
 
-fn read_one(source: &SourceFile<'_>, table: GroupTable) -> Result<GroupConfig, ConfigError> {
-    let span = match &table.kind {
-        Some(kind) => kind.span(),
-        None => table.node.span(),
-    };
-    let nodes = read_nodes(source, table.node.into_inner())?;
+fn read_one(
+    source: &SourceFile<'_>,
+    table: GroupTable,
+    group_span: Range<usize>,
+) -> Result<GroupConfig, ConfigError> {
+    let span = table.kind.as_ref().map_or(group_span, Spanned::span);
+    let error = |why: String| ConfigError(source.message_at(span.clone(), &why));
+    let nodes = table.node.map(Spanned::into_inner).unwrap_or_default();
+    let nodes = read_nodes(source, nodes)?;
     let sentinels = read_nodes(source, table.sentinel)?;
     let explicit = table.kind.map(Spanned::into_inner);
     let kind = explicit.unwrap_or(group_kind::default_kind(&nodes, &sentinels));
-    group_kind::validate(kind, &nodes, &sentinels, table.databases.is_some())
-        .map_err(|why| ConfigError(source.message_at(span, &why)))?;
+    group_kind::validate(kind, &nodes, &sentinels, table.databases.is_some()).map_err(error)?;
+    let fields = ServiceFields {
+        servers: table.servers,
+        roots: table.roots,
+        admin_port: table.admin_port,
+        tls: table.tls,
+        endpoints: table.endpoints,
+        prefixes: table.prefixes,
+        url: table.url,
+        tables: table.tables,
+        advisory_names: table.advisory_names,
+        username: table.username,
+        password: table.password,
+        password_file: table.password_file,
+        ca_file: table.ca_file,
+        certificate_file: table.certificate_file,
+        key_file: table.key_file,
+    };
+    let service = fields.into_service(kind).map_err(error)?;
     let format_overrides = read_format_overrides(source, table.format_override)?;
     let keys_are_explicit = table.keys.is_some();
     let mut keys = table
@@ -128,8 +177,8 @@ fn read_one(source: &SourceFile<'_>, table: GroupTable) -> Result<GroupConfig, C
             .scan_budget_percent
             .unwrap_or(DEFAULT_SCAN_BUDGET_PERCENT),
         read_only: table.read_only,
-        connect_timeout: table.connect_timeout.unwrap_or(Duration::from_secs(1)),
-        command_timeout: table.command_timeout.unwrap_or(Duration::from_millis(500)),
+        connect_timeout: table.connect_timeout.unwrap_or(DEFAULT_CONNECT_TIMEOUT),
+        command_timeout: table.command_timeout.unwrap_or(DEFAULT_COMMAND_TIMEOUT),
         locking: LockingConfig {
             fence_counter_ttl: table
                 .fence_counter_ttl
@@ -152,6 +201,7 @@ fn read_one(source: &SourceFile<'_>, table: GroupTable) -> Result<GroupConfig, C
             max_hold: table.max_hold.unwrap_or(defaults.max_hold),
             max_renewals: table.max_renewals.unwrap_or(defaults.max_renewals),
         },
+        service,
         nodes,
         sentinels,
     })

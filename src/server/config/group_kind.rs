@@ -22,6 +22,12 @@ pub(super) fn validate(
     has_databases: bool,
 ) -> Result<(), String> {
     let why = match kind {
+        GroupKind::Zookeeper | GroupKind::Etcd | GroupKind::Postgres
+            if !nodes.is_empty() || !sentinels.is_empty() || has_databases =>
+        {
+            "`node` is a list of Redis servers; this kind of group has `servers`, `endpoints` or `url` instead"
+        }
+        GroupKind::Zookeeper | GroupKind::Etcd | GroupKind::Postgres => return Ok(()),
         _ if nodes.is_empty() => "the group has no node; add at least one to `node`",
         GroupKind::Standalone if nodes.len() > 1 => {
             return Err(format!(

@@ -9,7 +9,8 @@ use toml::Spanned;
 
 use super::source::SourceFile;
 use super::values::{Parsed, Pattern};
-use super::{ConfigError, GroupConfig};
+use super::{ConfigError, GroupConfig, ServiceConfig};
+use crate::domain::operation_error::KeySetting;
 use crate::domain::prefix::PrefixSet;
 use crate::domain::{Format, glob};
 
@@ -87,8 +88,8 @@ impl KeyPatterns<'_> {
 pub enum KeyRestriction<'a> {
     /// The name has the prefix of the console's own keys.
     ReservedPrefix,
-    /// The name matches none of these patterns, which the operator set.
-    NoPatternMatches(&'a [String]),
+    /// The name matches none of these patterns, paths or prefixes, which the operator set.
+    Outside(KeySetting, &'a [String]),
 }
 
 impl GroupConfig {
@@ -112,7 +113,22 @@ impl GroupConfig {
             return Some(KeyRestriction::ReservedPrefix);
         }
         let is_unmatched = self.keys_are_explicit && !glob::any_matches(&self.keys, name);
-        is_unmatched.then_some(KeyRestriction::NoPatternMatches(&self.keys))
+        if is_unmatched {
+            return Some(KeyRestriction::Outside(KeySetting::Keys, &self.keys));
+        }
+        match &self.service {
+            ServiceConfig::Zookeeper(zookeeper) => {
+                let is_included =
+                    std::str::from_utf8(name).is_ok_and(|path| zookeeper.includes(path));
+                (!is_included)
+                    .then_some(KeyRestriction::Outside(KeySetting::Roots, &zookeeper.roots))
+            }
+            ServiceConfig::Etcd(etcd) => (!etcd.includes(name)).then_some(KeyRestriction::Outside(
+                KeySetting::Prefixes,
+                &etcd.prefixes,
+            )),
+            ServiceConfig::Redis | ServiceConfig::Postgres(_) => None,
+        }
     }
 }
 
@@ -140,7 +156,7 @@ pub(super) fn read_format_overrides(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::config::parse;
+    use crate::server::config::{EtcdConfig, ServiceCredentials, ZookeeperConfig, parse};
 
     fn group(lines: &str) -> Result<super::super::GroupConfig, String> {
         let text =
@@ -210,8 +226,11 @@ mod tests {
         for (name, restriction) in [
             ("lock:a", None),
             ("orders:1", None),
-            ("sess:1", Some(KeyRestriction::NoPatternMatches(&keys))),
-            ("", Some(KeyRestriction::NoPatternMatches(&keys))),
+            (
+                "sess:1",
+                Some(KeyRestriction::Outside(KeySetting::Keys, &keys)),
+            ),
+            ("", Some(KeyRestriction::Outside(KeySetting::Keys, &keys))),
             (
                 "lockkeeper:fence:{lock:a}",
                 Some(KeyRestriction::ReservedPrefix),
@@ -229,5 +248,44 @@ mod tests {
             without_keys.key_restriction(b"lockkeeper:fence:x"),
             Some(KeyRestriction::ReservedPrefix)
         );
+    }
+
+    #[test]
+    fn names_outside_of_roots_and_prefixes_are_restricted() {
+        let mut zookeeper = group("").unwrap();
+        zookeeper.service = ServiceConfig::Zookeeper(ZookeeperConfig {
+            servers: Vec::new(),
+            roots: vec!["/locks".to_owned()],
+            tls: false,
+            admin_port: None,
+            credentials: ServiceCredentials::default(),
+        });
+        let roots = ["/locks".to_owned()];
+        let outside = Some(KeyRestriction::Outside(KeySetting::Roots, &roots));
+        for (name, restriction) in [
+            ("/locks", None),
+            ("/locks/a", None),
+            ("/locks-of-others/a", outside.clone()),
+            ("/kafka/controller", outside.clone()),
+            ("", outside),
+        ] {
+            assert_eq!(zookeeper.key_restriction(name.as_bytes()), restriction);
+        }
+        let mut etcd = group("").unwrap();
+        etcd.service = ServiceConfig::Etcd(EtcdConfig {
+            endpoints: Vec::new(),
+            prefixes: vec!["jobs/".to_owned()],
+            credentials: ServiceCredentials::default(),
+        });
+        let prefixes = ["jobs/".to_owned()];
+        let outside = Some(KeyRestriction::Outside(KeySetting::Prefixes, &prefixes));
+        for (name, restriction) in [
+            ("jobs/a", None),
+            ("jobs", None),
+            ("jobs-of-others", outside.clone()),
+            ("job", outside),
+        ] {
+            assert_eq!(etcd.key_restriction(name.as_bytes()), restriction);
+        }
     }
 }

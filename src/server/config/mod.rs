@@ -15,6 +15,7 @@ mod node;
 pub mod oidc;
 mod reloadable;
 mod role_grant;
+mod service;
 mod sign_in;
 mod source;
 mod state_directory;
@@ -45,10 +46,14 @@ pub use locking::LockingConfig;
 pub use log::LogFormat;
 pub use node::{CredentialFiles, NodeConfig};
 pub use reloadable::ReloadableConfig;
+pub use service::{
+    AdvisoryKey, AdvisoryName, EtcdConfig, LockTable, PostgresConfig, PostgresUrl, ServiceConfig,
+    ServiceCredentials, ZookeeperConfig,
+};
 pub use storage::{StorageConfig, StorageUrl};
 pub use telemetry::OtlpConfig;
 pub use url::RedisUrl;
-pub use webhook::{WebhookConfig, WebhookSecret, WebhookUrl};
+pub use webhook::{PublicUrl, WebhookConfig, WebhookSecret, WebhookUrl};
 
 /// The default listen address.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:7878";
@@ -139,12 +144,19 @@ pub struct GroupConfig {
     pub command_timeout: Duration,
     /// Limits and margins for locking.
     pub locking: LockingConfig,
-    /// The nodes, in the order of the file. For a cluster these are seed nodes. For a Sentinel
+    /// The service that the locks are in.
+    pub service: ServiceConfig,
+    /// The Redis nodes, in the order of the file; none for other services. For a cluster these are seed nodes. For a Sentinel
     /// group there is one node, whose host is the name of the primary (`SENTINEL MASTER <name>`).
     pub nodes: Vec<NodeConfig>,
     /// The sentinels of a Sentinel group.
     pub sentinels: Vec<NodeConfig>,
 }
+
+/// The default of `connect_timeout`.
+const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+/// The default of `command_timeout`.
+const DEFAULT_COMMAND_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The default of `scan_budget_percent`.
 pub const DEFAULT_SCAN_BUDGET_PERCENT: u32 = 5;
@@ -242,9 +254,10 @@ impl GroupConfig {
             exclude: Vec::new(),
             scan_budget_percent: DEFAULT_SCAN_BUDGET_PERCENT,
             read_only: false,
-            connect_timeout: Duration::from_secs(1),
-            command_timeout: Duration::from_millis(500),
+            connect_timeout: DEFAULT_CONNECT_TIMEOUT,
+            command_timeout: DEFAULT_COMMAND_TIMEOUT,
             locking: LockingConfig::new(kind),
+            service: ServiceConfig::Redis,
             nodes,
             sentinels: Vec::new(),
         }

@@ -12,7 +12,7 @@ const DEFAULT_FILE_NAME: &str = "lockkeeper.db";
 /// The smallest `max_size`: one minute of peak load must fit.
 const MIN_SIZE: u64 = 16 << 20;
 
-/// The database for the audit log, sessions and idempotency records.
+/// The database for the history, the audit log, sessions and idempotency records.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StorageConfig {
@@ -26,6 +26,13 @@ pub struct StorageConfig {
     /// first.
     #[serde(deserialize_with = "deserialize_size")]
     pub max_size: u64,
+    /// How long the history of locks and nodes is kept. `None` (`"forever"`): until
+    /// `history_max_size` is reached.
+    #[serde(deserialize_with = "deserialize_retention")]
+    pub history_retention: Option<Duration>,
+    /// The size limit of the history in bytes; the oldest holds are removed first.
+    #[serde(deserialize_with = "deserialize_size")]
+    pub history_max_size: u64,
 }
 
 impl Default for StorageConfig {
@@ -34,6 +41,8 @@ impl Default for StorageConfig {
             url: StorageUrl::default(),
             retention: Some(Duration::from_hours(30 * 24)),
             max_size: 2_000_000_000,
+            history_retention: Some(Duration::from_hours(30 * 24)),
+            history_max_size: 2_000_000_000,
         }
     }
 }
@@ -134,7 +143,7 @@ fn deserialize_retention<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Du
     }
     match humantime::parse_duration(&text) {
         Ok(duration) if duration >= Duration::from_hours(1) => Ok(Some(duration)),
-        Ok(_) => Err(D::Error::custom("`retention` must be at least 1h")),
+        Ok(_) => Err(D::Error::custom("must be at least 1h")),
         Err(_) => Err(D::Error::custom(
             "invalid duration; write \"30d\", \"1y\" or \"forever\"",
         )),
@@ -154,7 +163,7 @@ fn deserialize_size<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error>
     match bytes.and_then(|bytes| bytes.checked_mul(unit)) {
         Some(bytes) if bytes >= MIN_SIZE => Ok(bytes),
         _ => Err(D::Error::custom(
-            "`max_size` must be a size of at least 17MB; write \"500MB\" or \"2GB\"",
+            "must be a size of at least 17MB; write \"500MB\" or \"2GB\"",
         )),
     }
 }

@@ -18,7 +18,7 @@ use super::values::{
     BoundedDuration, CaFile, InvalidValue, Parsed, ResourceName, TextRule, cleartext_warning,
     seconds,
 };
-use crate::domain::{Flag, OperationKind};
+use crate::domain::{Flag, OperationKind, WebhookFormat};
 use crate::server::http_client::CaCertificates;
 
 /// A receiver of events.
@@ -31,9 +31,14 @@ pub struct WebhookConfig {
     pub name: String,
     /// The URL that events are posted to. It may contain a secret and is never shown.
     pub url: WebhookUrl,
+    /// What the receiver expects.
+    #[serde(default)]
+    pub format: WebhookFormat,
     /// The key that signs each event (`secret`, or `secret_file`, which is read together with the
-    /// configuration).
-    pub secret: WebhookSecret,
+    /// configuration). For PagerDuty, the integration key. Slack has none: its URL is secret.
+    pub secret: Option<WebhookSecret>,
+    /// The URL of this console, for links in messages.
+    pub public_url: Option<PublicUrl>,
     /// The certificate authorities (`ca_file`) for the receiver's certificate; the public ones if
     /// absent.
     #[serde_as(as = "Option<Parsed<CaFile>>")]
@@ -71,6 +76,31 @@ pub struct WebhookConfig {
     #[serde_as(as = "Parsed<BoundedDuration>")]
     #[serde(default = "seconds::<3600>")]
     pub max_age: Duration,
+}
+
+/// The URL under which browsers reach the console, without a slash at the end.
+#[derive(Clone, Debug, PartialEq, Eq, DeserializeFromStr)]
+pub struct PublicUrl(String);
+
+impl FromStr for PublicUrl {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const INVALID_URL: &str =
+            "invalid `public_url`; write it like \"https://locks.example.org\"";
+        let uri: Uri = text.parse().map_err(|_| INVALID_URL)?;
+        let is_http = matches!(uri.scheme_str(), Some("http" | "https"));
+        if !is_http || uri.query().is_some() || uri.path() != "/" {
+            return Err(INVALID_URL);
+        }
+        Ok(Self(text.trim_end_matches('/').to_owned()))
+    }
+}
+
+impl fmt::Display for PublicUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
 /// The URL of a receiver. `Debug` does not show it.
@@ -169,7 +199,8 @@ impl fmt::Debug for WebhookSecret {
 }
 
 impl WebhookConfig {
-    /// The default of `flags`: those that need attention soon.
+    /// The default of `flags`: those that are reasons for attention, without the hazard that every
+    /// restart of a node raises for many locks, and `at-risk`, because an event is sent once.
     pub const DEFAULT_FLAGS: [Flag; 5] = [
         Flag::Split,
         Flag::NoExpiry,
@@ -183,7 +214,9 @@ impl WebhookConfig {
         Self {
             name: name.to_owned(),
             url,
-            secret,
+            format: WebhookFormat::Standard,
+            secret: Some(secret),
+            public_url: None,
             roots: None,
             groups: None,
             flags: default_flags(),
@@ -230,6 +263,7 @@ impl TextRule for LockOperation {
             | OperationKind::Reacquired => true,
             OperationKind::ClearRestartHazard
             | OperationKind::ChangePrefix
+            | OperationKind::TestWebhook
             | OperationKind::RevealToken
             | OperationKind::Monitor
             | OperationKind::SignIn
@@ -261,9 +295,35 @@ pub(super) fn read(
             let warning = format!("webhook \"{}\": {warning}", webhook.name);
             warnings.push(source.message_at(table.span(), &warning));
         }
-        webhooks.push(table.into_inner());
+        check_format(webhook).map_err(|problem| source.error(&table, problem))?;
+        let mut webhook = table.into_inner();
+        if webhook.format == WebhookFormat::Pagerduty {
+            webhook.operations = Vec::new();
+        }
+        webhooks.push(webhook);
     }
     Ok(webhooks)
+}
+
+/// Fails if the fields do not fit the format.
+fn check_format(webhook: &WebhookConfig) -> Result<(), &'static str> {
+    let sends_operations =
+        !webhook.operations.is_empty() && webhook.operations != default_operations();
+    match (webhook.format, &webhook.secret) {
+        (WebhookFormat::Standard, None) => {
+            Err("`secret` is missing; add it, because every event is signed")
+        }
+        (WebhookFormat::Pagerduty, None) => Err(
+            "`secret` is missing; it is the integration key of a PagerDuty service (Events API v2)",
+        ),
+        (WebhookFormat::Slack, Some(_)) => {
+            Err("`secret` is not used by Slack; remove it, because the URL is the secret")
+        }
+        (WebhookFormat::Pagerduty, _) if sends_operations || webhook.audit_head => Err(
+            "PagerDuty receives flags and lost locks only; remove `operations` and `audit_head`",
+        ),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

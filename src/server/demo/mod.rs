@@ -1,9 +1,12 @@
 //! `lockkeeper demo`: starts real Redis servers and simulated clients that use real locks on them.
 //!
 //! Five servers form the production group `orders`, a sixth is the development group `jobs`. The
-//! console itself runs unmodified. Servers and clients end with the console, even if it is killed.
+//! console itself runs unmodified. Its history contains a week that is made up (`past_week`). An etcd cluster and a ZooKeeper ensemble run beside them where their
+//! programs are installed. Servers and clients end with the console, even if it is killed.
 
 mod clients;
+mod lock_services;
+mod past_week;
 mod servers;
 
 use std::net::SocketAddr;
@@ -14,7 +17,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::domain::{Environment, GroupKind};
+use crate::server::clock::Clock;
 use crate::server::config::{Config, GroupConfig, NodeConfig, RedisUrl, StorageConfig};
+use crate::server::storage::StorageError;
 use servers::{DemoServer, Program};
 
 /// Options of the demo.
@@ -24,6 +29,8 @@ pub struct DemoOptions {
     pub listen: SocketAddr,
     /// The server program. Default: `redis-server` or `valkey-server` on `PATH`.
     pub redis_server: Option<PathBuf>,
+    /// Start neither an etcd cluster nor a ZooKeeper ensemble.
+    pub redis_only: bool,
 }
 
 /// Why the demo could not start. One sentence each, for the terminal.
@@ -51,6 +58,9 @@ pub enum DemoError {
         /// The cause.
         reason: String,
     },
+    /// The history before the demo could not be written.
+    #[error("cannot write the history of the demo: {0}")]
+    History(#[from] StorageError),
     /// The temporary folder for the servers could not be created.
     #[error("cannot create a temporary folder for the demo servers: {0}")]
     TempFolder(#[from] std::io::Error),
@@ -121,12 +131,23 @@ pub async fn start(
         tasks.spawn(server.run_until(stop_guard.clone()));
     }
     clients::start(&nodes, &tasks, &stop_guard);
+    let services = if options.redis_only {
+        Vec::new()
+    } else {
+        lock_services::start(&lock_services::Processes {
+            folder: folder.path(),
+            tasks: &tasks,
+            stop: &stop_guard,
+        })
+        .await
+    };
     tasks.close();
+    let mut config = config(options.listen, &nodes);
+    config.groups.extend(services);
+    config.storage = StorageConfig::sqlite(folder.path().join("lockkeeper.db"));
+    past_week::write(&config.storage, Clock::system().now()).await?;
     Ok(RunningDemo {
-        config: Config {
-            storage: StorageConfig::sqlite(folder.path().join("lockkeeper.db")),
-            ..config(options.listen, &nodes)
-        },
+        config,
         nodes,
         tasks,
         stop_guard: stop_guard.drop_guard(),

@@ -1,6 +1,6 @@
 //! The demo's Redis servers: child processes on free loopback ports that never outlive the console.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -95,7 +95,10 @@ impl DemoServer {
     async fn start_on_free_port(program: &Program, folder: &Path) -> Result<Self, String> {
         let to_text = |error: std::io::Error| error.to_string();
         let port = free_port().map_err(to_text)?;
-        let mut watchdog = watchdog(program, folder, port).spawn().map_err(to_text)?;
+        let arguments = redis_arguments(folder, port);
+        let mut watchdog = watchdog(&program.0, folder, arguments)
+            .spawn()
+            .map_err(to_text)?;
         let lifeline = watchdog.stdin.take().expect("stdin is piped");
         let pid = tokio::select! {
             status = watchdog.wait() => {
@@ -134,24 +137,20 @@ impl DemoServer {
 }
 
 /// A port that was free a moment ago.
-fn free_port() -> std::io::Result<u16> {
+pub(super) fn free_port() -> std::io::Result<u16> {
     Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?
         .local_addr()?
         .port())
 }
 
-fn watchdog(program: &Program, folder: &Path, port: u16) -> Command {
-    let mut command = Command::new("/bin/sh");
-    command
-        .args(["-c", include_str!("watchdog.sh"), "sh"])
-        .arg(folder)
-        .arg(&program.0);
-    command
-        .arg("--port")
-        .arg(port.to_string())
-        .arg("--dir")
-        .arg(folder);
-    command.args([
+fn redis_arguments(folder: &Path, port: u16) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = vec![
+        "--port".into(),
+        port.to_string().into(),
+        "--dir".into(),
+        folder.into(),
+    ];
+    let settings = [
         "--save",
         "",
         "--appendonly",
@@ -162,7 +161,24 @@ fn watchdog(program: &Program, folder: &Path, port: u16) -> Command {
         "yes",
         "--loglevel",
         "warning",
-    ]);
+    ];
+    arguments.extend(settings.map(OsString::from));
+    arguments
+}
+
+/// A process that runs a program for as long as the console holds its standard input open. Then it
+/// kills the program and removes `folder`.
+pub(super) fn watchdog(
+    program: &OsStr,
+    folder: &Path,
+    arguments: impl IntoIterator<Item = OsString>,
+) -> Command {
+    let mut command = Command::new("/bin/sh");
+    command
+        .args(["-c", include_str!("watchdog.sh"), "sh"])
+        .arg(folder)
+        .arg(program)
+        .args(arguments);
     command
         .stdin(Stdio::piped())
         .stdout(Stdio::null())

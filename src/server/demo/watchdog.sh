@@ -10,7 +10,7 @@ server=$!
     while read -r _ <&3; do :; done
     trap '' TERM # the cleanup must not be interrupted
     kill -9 "$server"
-    rmdir "$folder"
+    rm -rf "$folder"
     rmdir "${folder%/*}" # succeeds for the last server
 } 2>/dev/null &
 watcher=$!

@@ -8,7 +8,9 @@ use crate::domain::finding::ObservedFact;
 use crate::domain::reason::Reason;
 use crate::domain::{GroupKind, NodeState, NodeView, Timestamp};
 use crate::server::config::GroupConfig;
+use crate::server::stores::ServiceFacts;
 use crate::server::stores::redis::nodes::node_info::NodeInfo;
+use crate::server::stores::server_states::ServerFacts;
 
 /// Everything that the rules read about one group.
 pub struct GroupFacts<'a> {
@@ -22,6 +24,8 @@ pub struct GroupFacts<'a> {
     pub leases: LeaseStatistics,
     /// Keys that the last scan pass skipped because of long names.
     pub skipped_names: u64,
+    /// What a service other than Redis reports about its locks.
+    pub service: ServiceFacts,
     /// When the nodes were queried.
     pub now: Timestamp,
 }
@@ -34,6 +38,8 @@ pub struct NodeFacts {
     pub host: String,
     /// What the node reports about itself, or why it could not be queried.
     pub report: Result<NodeInfo, Reason>,
+    /// What a server of another service than Redis reports.
+    pub server: ServerFacts,
 }
 
 impl GroupFacts<'_> {

@@ -15,6 +15,9 @@ pub(super) const RULES: &[Rule] = &[
     check_late_renewals,
 ];
 
+/// The rules that apply to services other than Redis too.
+pub(super) const SERVICE_RULES: &[Rule] = &[check_endless_holds];
+
 /// Pauses of processes and networks occasionally last this long.
 const MIN_LEASE: Duration = Duration::from_secs(1);
 

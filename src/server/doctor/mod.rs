@@ -17,6 +17,7 @@ mod permissions;
 mod persistence;
 mod reach;
 mod sentinels;
+mod services;
 mod storage;
 #[cfg(test)]
 mod testing;
@@ -51,16 +52,25 @@ const RULES: [&[Rule]; 10] = [
     names::RULES,
 ];
 
+/// The rules for services other than Redis.
+const SERVICE_RULES: [&[Rule]; 5] = [
+    reach::SERVICE_RULES,
+    services::RULES,
+    permissions::SERVICE_RULES,
+    leases::SERVICE_RULES,
+    names::RULES,
+];
+
 /// Applies all rules to a group.
 pub fn diagnose(facts: &GroupFacts<'_>) -> GroupDiagnosis {
-    let rules = RULES.into_iter().flatten();
+    let (rules, skipped): (&[&[Rule]], _) = if facts.config.kind.is_redis() {
+        (&RULES, skipped_checks(facts))
+    } else {
+        (&SERVICE_RULES, Vec::new())
+    };
+    let rules = rules.iter().copied().flatten();
     let findings = rules.filter_map(|rule| rule(facts)).collect();
-    GroupDiagnosis::new(
-        &facts.config.name,
-        findings,
-        skipped_checks(facts),
-        facts.now,
-    )
+    GroupDiagnosis::new(&facts.config.name, findings, skipped, facts.now)
 }
 
 /// Checks that could not be made because a node does not report the data.

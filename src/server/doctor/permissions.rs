@@ -14,6 +14,9 @@ pub(super) const RULES: &[Rule] = &[
     check_operation_permissions,
 ];
 
+/// The rules that apply to services other than Redis too.
+pub(super) const SERVICE_RULES: &[Rule] = &[check_observe_permissions, check_optional_permissions];
+
 /// Commands that the console needs to find locks under lock-like names and to receive their changes.
 /// A user without one of the others is reported with a note, since fewer details are shown.
 const REQUIRED_TO_OBSERVE: [&str; 13] = [

@@ -16,6 +16,9 @@ pub(super) const RULES: &[Rule] = &[
     check_version,
 ];
 
+/// The rules that apply to services other than Redis too.
+pub(super) const SERVICE_RULES: &[Rule] = &[check_reachable, check_latency];
+
 /// A round trip may take `command_timeout` divided by this.
 const TIMEOUT_DIVISOR: u32 = 4;
 
@@ -29,19 +32,22 @@ fn check_quorum(facts: &GroupFacts<'_>) -> Option<Finding> {
 }
 
 fn check_reachable(facts: &GroupFacts<'_>) -> Option<Finding> {
-    let is_unreachable = |node: &&NodeFacts| node.view.state != NodeState::Up;
+    let affected = unavailable_where(facts, |node| node.view.state != NodeState::Up);
+    finding_about_nodes(FindingKind::NodeUnreachable, Severity::Error, affected)
+}
+
+/// The nodes that meet a condition which makes them unavailable, each with its state.
+pub(super) fn unavailable_where<'a>(
+    facts: &'a GroupFacts<'_>,
+    is_affected: impl Fn(&NodeFacts) -> bool,
+) -> Vec<(&'a NodeFacts, ObservedFact)> {
     let describe = |node: &NodeFacts| ObservedFact::Unavailable {
         state: node.view.state,
         address: node.view.address.clone(),
         reason: node.view.reason.clone(),
     };
-    let affected = facts
-        .nodes
-        .iter()
-        .filter(is_unreachable)
-        .map(|node| (node, describe(node)))
-        .collect();
-    finding_about_nodes(FindingKind::NodeUnreachable, Severity::Error, affected)
+    let affected = facts.nodes.iter().filter(|node| is_affected(node));
+    affected.map(|node| (node, describe(node))).collect()
 }
 
 fn check_latency(facts: &GroupFacts<'_>) -> Option<Finding> {
@@ -107,7 +113,7 @@ fn check_version(facts: &GroupFacts<'_>) -> Option<Finding> {
 }
 
 /// Major and minor version.
-fn parse_version(version: &str) -> Option<(u32, u32)> {
+pub(super) fn parse_version(version: &str) -> Option<(u32, u32)> {
     let mut parts = version.split('.').map(|part| part.parse().ok());
     Some((parts.next()??, parts.next()??))
 }

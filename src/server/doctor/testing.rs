@@ -10,7 +10,9 @@ use crate::domain::{
     RenewalSource, RenewalStats, Severity, Timestamp, Verdict, testing,
 };
 use crate::server::config::{GroupConfig, RedisUrl};
+use crate::server::stores::ServiceFacts;
 use crate::server::stores::redis::nodes::node_info::NodeInfo;
+use crate::server::stores::server_states::ServerFacts;
 
 /// The time of the checkup.
 pub const NOW: Timestamp = Timestamp::from_millis(1_795_200_000_000);
@@ -74,6 +76,7 @@ pub fn healthy_node(n: u8) -> NodeFacts {
         },
         host,
         report: Ok(report(n, "", &[])),
+        server: ServerFacts::default(),
     }
 }
 
@@ -122,6 +125,7 @@ pub fn healthy_group(config: &GroupConfig) -> GroupFacts<'_> {
     let count = u8::try_from(config.nodes.len()).unwrap();
     GroupFacts {
         skipped_names: 0,
+        service: ServiceFacts::default(),
         config,
         quorum: crate::domain::quorum::majority(config.nodes.len()),
         nodes: (1..=count).map(healthy_node).collect(),

@@ -232,8 +232,13 @@ fn fold_observed(
         .or(before.map(|before| before.format))
         .unwrap_or(Format::Plain);
     let claimed_at = info.and_then(|info| info.claimed_at);
-    let (acquired_at, acquired_at_source) =
-        context.acquired_at(lead.start, claimed_at, format, observed.lease);
+    let (acquired_at, acquired_at_source) = context.acquired_at(
+        lead.start,
+        claimed_at,
+        format,
+        observed.lease,
+        before.is_some(),
+    );
     let leading = lead.holder(leader, acquired_at, acquired_at_source, &readings[0]);
     let all =
         std::iter::once(leading).chain(current_others.iter().map(|other| other.holder.clone()));
@@ -404,7 +409,7 @@ fn compute_flags(
     max_hold: Duration,
     now: Timestamp,
 ) -> Vec<Flag> {
-    let is_past_lease = lock.format.outlives_lease() && lock.lease.remaining_ms(now) == Some(0);
+    let is_past_lease = lock.is_past_lease(now);
     let is_at_risk =
         renewal_tracker::at_risk_from(lock, tracked.lead.full_lease_ms, inputs.expectation)
             .is_some_and(|from| now >= from);

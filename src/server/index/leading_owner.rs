@@ -162,15 +162,20 @@ impl<'a> FoldContext<'a> {
         (updated.collect(), any_renewed)
     }
 
-    /// The best known start of the hold. `start` is the start for the leading owner.
+    /// The best known start of the hold. `start` is the start for the leading owner. `was_observed`:
+    /// the lock was in the index before this observation.
     pub(super) fn acquired_at(
         &self,
         start: (Timestamp, AcquiredAtSource),
         claimed_at: Option<Timestamp>,
         format: Format,
         lease: Lease,
+        was_observed: bool,
     ) -> (Timestamp, AcquiredAtSource) {
-        let (at, source) = match claimed_at {
+        // The owner requested the lock while another owner held it, and the change was observed.
+        let has_waited =
+            format.claims_request_time() && was_observed && start.1 == AcquiredAtSource::FirstSeen;
+        let (at, source) = match claimed_at.filter(|_| !has_waited) {
             // A claimed time ahead of the console's clock would result in a negative age.
             Some(claimed) if self.has_one_owner => {
                 (claimed.min(self.read_at), AcquiredAtSource::Claimed)

@@ -8,6 +8,7 @@ mod change_counters;
 mod contention;
 pub mod event;
 mod feed_inference;
+mod flag_records;
 mod fold;
 mod full_snapshot;
 mod group_registry;
@@ -42,8 +43,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::domain::{
-    Change, Fingerprint, GroupView, History, Lock, LockId, LockKey, MonitorSample, NodeObservation,
-    Timestamp,
+    ActivityQuery, Change, Fingerprint, Format, GroupView, History, Hold, Lock, LockId, LockKey,
+    MonitorSample, NodeObservation, OperationError, RecordedHold, Timestamp, VisibleGroups,
 };
 use crate::server::clock::{Clock, MonotonicTime};
 use crate::server::stores::scan::initial_coverage;
@@ -53,6 +54,7 @@ use event::EventId;
 use full_snapshot::FullSnapshotCache;
 use group_registry::GroupRegistry;
 use history::Histories;
+pub use history::{HistoryRecord, LostRecords, OpenHoldRecord, RecordStream};
 use local_demand::LocalDemand;
 use local_renewals::LocalRenewals;
 use observer::Observer;
@@ -139,6 +141,7 @@ impl Index {
                 .map(|group| initial_group_view(group))
                 .collect(),
             changed: changed.to_vec(),
+            at: self.now(),
         };
         // Fails only during shutdown, when there are no subscribers left.
         let _stopping = self.reports.send(report).await;
@@ -300,6 +303,87 @@ impl Index {
     /// The observed holds of a lock.
     pub fn history(&self, id: &LockId) -> History {
         self.histories.history_of(id, self.now())
+    }
+
+    /// Starts to report changes for the recorder of the history. `None` if it was started before.
+    pub fn start_recording(&self) -> Option<RecordStream> {
+        self.histories.feed().start()
+    }
+
+    /// Reports a record as the observer does.
+    #[cfg(test)]
+    pub(in crate::server) fn report_record(&self, record: HistoryRecord) {
+        self.histories.feed().send(record, self.now());
+    }
+
+    /// The current holds, flags and node states, for a recorder that missed changes.
+    pub async fn current_records(&self) -> Result<Vec<HistoryRecord>, OperationError> {
+        let histories = Arc::clone(&self.histories);
+        self.query(move |index, now| {
+            let mut records = Vec::new();
+            for lock in index.locks() {
+                let open = histories.open_holds_of(&lock.id).into_iter();
+                records.extend(open.map(HistoryRecord::HoldStarted));
+                records.extend(lock.flags.iter().map(|flag| HistoryRecord::Flag {
+                    id: lock.id.clone(),
+                    flag: *flag,
+                    is_raised: true,
+                    at: now,
+                }));
+            }
+            for group in index.groups() {
+                let nodes = group.nodes.iter();
+                records.extend(nodes.filter_map(|node| {
+                    Some(HistoryRecord::Node {
+                        group: group.name.clone(),
+                        node: node.name.clone(),
+                        state: node.state,
+                        at: node.since?,
+                    })
+                }));
+            }
+            records
+        })
+        .await
+    }
+
+    /// Since when the holds in memory are complete.
+    pub fn recorded_since(&self) -> Timestamp {
+        self.histories.recorded_since(self.now())
+    }
+
+    /// The holds in memory that match a query. Runs on a separate thread; each lock's holds are
+    /// copied on their own, so that the observer never waits for all of them.
+    pub async fn recorded_holds(
+        &self,
+        query: ActivityQuery,
+        visible: VisibleGroups,
+    ) -> Result<Vec<RecordedHold>, OperationError> {
+        let histories = Arc::clone(&self.histories);
+        self.query(move |_, now| {
+            let mut ids = histories.lock_ids();
+            ids.retain(|id| visible.contains(&id.group) && query.matches_lock(id));
+            let of_lock = |id: LockId| {
+                let (format, holds) = histories.holds_of(&id, now).unzip();
+                let holds = holds.unwrap_or_default().into_iter();
+                let query = &query;
+                let overlapping = holds.filter_map(move |hold: Hold| {
+                    (query.overlaps(hold.started_at, hold.ended_at) && query.matches_hold(&hold))
+                        .then(|| RecordedHold {
+                            id: id.clone(),
+                            format: format.unwrap_or(Format::Plain),
+                            hold,
+                            min_margin_ms: None,
+                            attempts: None,
+                        })
+                });
+                overlapping.collect::<Vec<_>>()
+            };
+            let mut holds: Vec<_> = ids.into_iter().flat_map(of_lock).collect();
+            holds.sort_by_key(|hold| std::cmp::Reverse(hold.hold.started_at));
+            holds
+        })
+        .await
     }
 
     /// Receives the id of every lock that is removed from the index. Closed when the observer

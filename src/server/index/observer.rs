@@ -8,9 +8,10 @@ use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::contention::Contention;
+use super::flag_records;
 use super::fold::{TrackedLock, Transition, fold};
 use super::group_registry::GroupRegistry;
-use super::history::{ChangeContext, Histories};
+use super::history::{ChangeContext, Histories, HistoryRecord};
 use super::local_renewals::LocalRenewals;
 use super::merge::KeyObservation;
 use super::report::Report;
@@ -117,8 +118,8 @@ impl Observer {
                     self.histories.record_scan_pass(&group);
                     self.update_group(group);
                 }
-                Some(Report::GroupsReplaced { views, changed }) => {
-                    self.replace_groups(views, &changed)
+                Some(Report::GroupsReplaced { views, changed, at }) => {
+                    self.replace_groups(views, &changed, at)
                 }
                 Some(Report::PrefixExcluded { group, at }) => self.remove_excluded(&group, at),
                 Some(Report::Publish(change)) => self.publish(vec![*change]),
@@ -132,12 +133,14 @@ impl Observer {
 
     /// Publishes the changes and the current working copy.
     fn publish(&mut self, changes: Vec<Change>) {
+        flag_records::report(self.histories.feed(), &self.index, &changes);
         self.stream.publish(&mut self.index, changes);
     }
 
     /// Updates the status of a group; publishes it if the throttle admits it.
     fn update_group(&mut self, group: Arc<GroupView>) {
         let before = self.index.group(&group.name).map(AsRef::as_ref);
+        flag_records::report_nodes(self.histories.feed(), before, &group);
         let is_due = self
             .throttle
             .admit(before, &group, self.index.groups().len());
@@ -152,10 +155,17 @@ impl Observer {
     }
 
     /// Replaces the groups, drops the locks of removed and changed ones, and resets the stream.
-    fn replace_groups(&mut self, views: Vec<GroupView>, changed: &[String]) {
+    fn replace_groups(&mut self, views: Vec<GroupView>, changed: &[String], at: Timestamp) {
         let is_kept = |group: &str| {
             views.iter().any(|view| view.name == group) && !changed.iter().any(|name| name == group)
         };
+        let removed = self.index.groups().iter().map(|group| &group.name);
+        let removed = removed.filter(|name| views.iter().all(|view| view.name != **name));
+        for group in removed {
+            let group = group.clone();
+            let record = HistoryRecord::GroupRemoved { group, at };
+            self.histories.feed().send(record, at);
+        }
         self.tracked_locks.retain(|id, _| is_kept(&id.group));
         self.tombstones.retain_groups(is_kept);
         self.throttle.retain_groups(is_kept);

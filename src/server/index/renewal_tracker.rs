@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use super::history::HoldExpectation;
+use crate::domain::renewal_stats::late_after_ms;
 use crate::domain::{Flag, Format, Lock, Observation, RenewalStats, Timestamp, Verdict};
 
 /// Deadlines this close together are checked by one poll after the last of them.
@@ -101,7 +102,7 @@ fn late_at(renewals: &RenewalStats) -> Option<Timestamp> {
 
 /// Milliseconds after a renewal at which the next one is late.
 fn grace_ms(interval_ms: u64) -> i64 {
-    i64::try_from(interval_ms.saturating_mul(3) / 2 + 1_001).unwrap_or(i64::MAX)
+    i64::try_from(late_after_ms(interval_ms)).unwrap_or(i64::MAX)
 }
 
 /// When a lock becomes at risk of expiring while its owner still needs it; `None` if there is no

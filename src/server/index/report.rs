@@ -40,6 +40,8 @@ pub(super) enum Report {
         views: Vec<GroupView>,
         /// The names of new and reconfigured groups.
         changed: Vec<String>,
+        /// When they were replaced.
+        at: Timestamp,
     },
     /// An admin excluded a prefix of the group.
     PrefixExcluded {

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::domain::{GroupView, NodeView, ScanCoverage, Timestamp};
+use crate::domain::{GroupView, NodeView, ScanCoverage, Standby, Timestamp};
 
 /// Group updates per second at most, except for groups where more than a volatile figure changed.
 const MAX_GROUPS_PER_SECOND: usize = 50;
@@ -47,10 +47,17 @@ impl UpdateThrottle {
 
 /// The status without the figures that change all the time.
 fn without_volatile_figures(group: &GroupView) -> GroupView {
+    let standby = |standby: &Standby| Standby {
+        lag: None,
+        replay_delay_ms: None,
+        ..standby.clone()
+    };
     let node = |node: &NodeView| NodeView {
+        standbys: node.standbys.iter().map(standby).collect(),
         latency_ms: None,
         clock_skew_ms: None,
         uptime_ms: None,
+        lag: None,
         last_reply_at: None,
         ..node.clone()
     };

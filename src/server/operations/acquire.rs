@@ -137,7 +137,10 @@ impl Operations {
         if !group.can_acquire_format(format) {
             return Err(OperationError::invalid_field(
                 "format",
-                InvalidValue::UnsupportedFormat { format },
+                InvalidValue::UnsupportedFormat {
+                    format,
+                    supported: group.config.kind.capabilities().acquire_formats.to_vec(),
+                },
             ));
         }
         let token = match &request.token {
@@ -198,7 +201,7 @@ impl Operations {
             .inspect_err(|error| self.record_refused_acquire(id, error))?;
         let (expires_at, valid_until) =
             (self.index().now().plus(validity), Instant::now() + validity);
-        let fingerprint = params.token.fingerprint();
+        let fingerprint = group.owner_fingerprint(&params.token);
         tracing::debug!(action = "acquire", lock.group = id.group, lock.key = ?id.key, owner = %fingerprint, "acquired");
         let granted = GrantedLock::new(id, request, &params, validity, &nodes, principal);
         self.start_auto_renewal(&group, &granted, renewal_permit);

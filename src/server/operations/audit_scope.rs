@@ -2,8 +2,8 @@
 
 use super::Operations;
 use crate::domain::{
-    AuditDetail, AuditFilter, AuditPage, ChainCheck, LockId, NodeObservation, OperationError,
-    OperationKind, Permission, ReleaseResult, Scope,
+    AuditDetail, AuditFilter, AuditHistogram, AuditPage, ChainCheck, LockId, NodeObservation,
+    OperationError, OperationKind, Permission, ReleaseResult, Scope,
 };
 use crate::server::access::Principal;
 use crate::server::audit::{AuditActor, AuditOutcome, AuditRequest, AuditSearch, OpenOperation};
@@ -112,11 +112,7 @@ impl Operations {
         limit: usize,
         cursor: Option<String>,
     ) -> Result<AuditPage, OperationError> {
-        let scope = match &filter.group {
-            Some(group) => Scope::group(group),
-            None => Scope::console(),
-        };
-        principal.authorize(Permission::ReadAudit, scope)?;
+        authorize_search(principal, &filter)?;
         let search = AuditSearch {
             filter,
             visible_groups: principal.grant().visible_groups(),
@@ -125,6 +121,26 @@ impl Operations {
         };
         self.audit.search(search).await
     }
+
+    /// Counts the entries of the audit log over time. Only groups that the principal may see are
+    /// included.
+    pub async fn audit_histogram(
+        &self,
+        principal: &Principal,
+        filter: AuditFilter,
+    ) -> Result<AuditHistogram, OperationError> {
+        authorize_search(principal, &filter)?;
+        let visible_groups = principal.grant().visible_groups();
+        self.audit.histogram(filter, visible_groups).await
+    }
+}
+
+fn authorize_search(principal: &Principal, filter: &AuditFilter) -> Result<(), OperationError> {
+    let scope = match &filter.group {
+        Some(group) => Scope::group(group),
+        None => Scope::console(),
+    };
+    principal.authorize(Permission::ReadAudit, scope)
 }
 
 pub(super) fn log_refusal(kind: &str, id: &LockId, error: &OperationError) {

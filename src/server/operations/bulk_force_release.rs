@@ -13,8 +13,8 @@ use super::{ForceReleaseRequest, Operations};
 use crate::domain::bulk_release::MAX_BULK_RELEASE;
 use crate::domain::operation_error::InvalidValue;
 use crate::domain::{
-    Fingerprint, Lock, LockId, LockKey, ObservedHold, OperationError, Permission, ReleaseDryRun,
-    ReleaseResult, ReleaseTarget, Scope, WindowQuery,
+    AdviceLevel, Fingerprint, Lock, LockId, LockKey, ObservedHold, OperationError, Permission,
+    ReleaseDryRun, ReleaseResult, ReleaseTarget, Scope, WindowQuery,
 };
 use crate::server::access::Principal;
 
@@ -67,6 +67,8 @@ pub struct ForceItemResult {
     pub fingerprint: Fingerprint,
     /// The release, or the error.
     pub result: Result<ReleaseResult, OperationError>,
+    /// In a dry run, whether the owner shows signs of life; `None` if nothing would be released.
+    pub advice: Option<AdviceLevel>,
 }
 
 /// A parsed item.
@@ -101,10 +103,19 @@ impl Operations {
                 let result = operations
                     .force_release_item(&principal, &item, &reason, dry_run)
                     .await;
+                let may_release = match &result {
+                    Ok(_) => true,
+                    Err(error) => matches!(error, OperationError::PartlyReleased { .. }),
+                };
+                let advice = match dry_run && may_release {
+                    true => operations.advise_item(&principal, &item).await,
+                    false => None,
+                };
                 ForceItemResult {
                     id,
                     fingerprint,
                     result,
+                    advice,
                 }
             }
         });
@@ -158,11 +169,33 @@ impl Operations {
             .bulk_force_release(principal, request)
             .await?
             .into_iter();
-        let rehearsed = results.map(|ForceItemResult { id, result, .. }| ReleaseDryRun {
-            id,
-            result: result.map(|released| released.nodes),
+        let rehearsed = results.map(|item| ReleaseDryRun {
+            id: item.id,
+            result: item.result.map(|released| released.nodes),
+            advice: item.advice,
         });
         Ok(rehearsed.collect())
+    }
+
+    /// The level of the advice for an item that can be released. A lock that was not observed before
+    /// is read from the nodes. `None` if it is gone or has another owner by now.
+    async fn advise_item(
+        &self,
+        principal: &Principal,
+        item: &ParsedForceItem,
+    ) -> Option<AdviceLevel> {
+        let group = self
+            .group_for_read(principal, Permission::View, &item.id)
+            .ok()?;
+        let lock = match self.indexed_lock(&item.id) {
+            Some(lock) => lock,
+            None => Arc::new(self.inspect(principal, &item.id).await.ok()?),
+        };
+        let mut owners = lock.owners.iter();
+        if !owners.any(|owner| owner.fingerprint == item.fingerprint) {
+            return None;
+        }
+        Some(self.advice_level(&group, &lock, &item.fingerprint).await)
     }
 
     async fn force_release_item(
@@ -177,6 +210,7 @@ impl Operations {
             expected_hold: item.expected_hold,
             reason,
             confirm: item.confirm.as_deref(),
+            revoke_lease: None,
         };
         if !dry_run {
             return self.force_release(principal, &item.id, request).await;

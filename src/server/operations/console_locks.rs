@@ -12,7 +12,7 @@ use super::check_key;
 use super::{AcquireRequest, Operations, millis};
 use crate::domain::operation_error::DenialReason;
 use crate::domain::{
-    ConsoleLock, LockId, OperationError, OperationKind, Permission, ReleaseResult,
+    ConsoleLock, Fingerprint, LockId, OperationError, OperationKind, Permission, ReleaseResult,
 };
 use crate::server::access::Principal;
 use crate::server::audit::AuditOutcome;
@@ -85,6 +85,13 @@ impl ConsoleLocks {
 }
 
 impl Operations {
+    /// Whether this hold was acquired from the console's pages, by any principal.
+    pub(super) fn has_console_lock(&self, id: &LockId, owner: &Fingerprint) -> bool {
+        let holds = self.console_locks.lock();
+        let mut holds = holds.iter();
+        holds.any(|((_, lock), hold)| lock == id && hold.lock.fingerprint == *owner)
+    }
+
     /// The locks that the principal acquired from the console's pages, oldest first.
     pub fn console_locks(&self, principal: &Principal) -> Vec<ConsoleLock> {
         let now = self.index().now();

@@ -110,13 +110,19 @@ impl Operations {
         let reports = group.fetch_node_reports(&commands).await;
         let views = group.node_views();
         let facts = reports.into_iter().filter_map(|report| {
-            let NodeReport { node, host, info } = report;
+            let NodeReport {
+                node,
+                host,
+                info,
+                server,
+            } = report;
             // A cluster node may have been removed meanwhile.
             let view = views.iter().find(|view| view.name == node)?.clone();
             Some(NodeFacts {
                 view,
                 host,
                 report: info,
+                server,
             })
         });
         doctor::diagnose(&GroupFacts {
@@ -125,6 +131,7 @@ impl Operations {
             nodes: facts.collect(),
             leases,
             skipped_names: self.skipped_key_count(&group.config.name),
+            service: group.service_facts(),
             now,
         })
     }

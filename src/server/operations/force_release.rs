@@ -11,7 +11,7 @@ use super::release_watch::ForceReleasedLock;
 use super::{Operations, check_key};
 use crate::domain::operation_error::{ConfirmationCause, InternalError, InvalidValue};
 use crate::domain::{
-    Fingerprint, Lock, LockId, NodeOutcome, NodeResult, ObservedHold, OperationError,
+    AuditDetail, Fingerprint, Lock, LockId, NodeOutcome, NodeResult, ObservedHold, OperationError,
     OperationKind, Permission, ReleaseResult,
 };
 use crate::server::access::Principal;
@@ -36,6 +36,10 @@ pub struct ForceReleaseRequest<'a> {
     pub reason: &'a str,
     /// The lock's name as confirmation, where required.
     pub confirm: Option<&'a str>,
+    /// Revoke the lease of the lock, if its keys are those with this fingerprint
+    /// ([`LeaseKeys::fingerprint`](crate::domain::LeaseKeys::fingerprint)), instead of releasing only
+    /// the lock.
+    pub revoke_lease: Option<&'a Fingerprint>,
 }
 
 /// An owned copy of the request for a spawned task.
@@ -44,6 +48,7 @@ pub(super) struct OwnedForceReleaseRequest {
     expected_hold: ObservedHold,
     reason: String,
     confirm: Option<String>,
+    revoke_lease: Option<Fingerprint>,
 }
 
 impl ForceReleaseRequest<'_> {
@@ -53,6 +58,7 @@ impl ForceReleaseRequest<'_> {
             expected_hold: self.expected_hold,
             reason: self.reason.to_owned(),
             confirm: self.confirm.map(str::to_owned),
+            revoke_lease: self.revoke_lease.cloned(),
         }
     }
 }
@@ -64,6 +70,7 @@ impl OwnedForceReleaseRequest {
             expected_hold: self.expected_hold,
             reason: &self.reason,
             confirm: self.confirm.as_deref(),
+            revoke_lease: self.revoke_lease.as_ref(),
         }
     }
 }
@@ -110,6 +117,10 @@ impl Operations {
             record.reason = Some(request.reason.trim());
             let prepared = self.prepare_force_release(principal, id, request);
             let group = self.audit_refusal(&record, prepared)?;
+            if request.revoke_lease.is_some() {
+                let allowed = self.authorize_lease_keys(principal, &group, id).await;
+                self.audit_refusal(&record, allowed)?;
+            }
             let audit_entry = self.begin_audited(record, id).await?;
             self.run_force_release(principal, &group, id, request, audit_entry)
                 .await
@@ -147,7 +158,10 @@ impl Operations {
             Span::current().record("lockkeeper.format", lock.format.slug());
         }
         let target = force_target(id, request, last_state.as_deref());
-        let outcome = group.force_release(target).await;
+        let outcome = match request.revoke_lease {
+            Some(shown) => group.revoke_lease(target, shown).await,
+            None => group.force_release(target).await,
+        };
         let at = self.index().now();
         let outcome = match outcome.map_err(|refusal| refusal_error(refusal, id)) {
             Ok(outcome) => outcome,
@@ -160,6 +174,9 @@ impl Operations {
         let result = check_force_released(group, &outcome);
         // The result is audited first, before a later step can fail.
         audit_entry.end(&match &result {
+            Ok(()) if request.revoke_lease.is_some() => {
+                AuditOutcome::done(&outcome.nodes).with_detail(AuditDetail::LeaseRevoked)
+            }
             Ok(()) => AuditOutcome::done(&outcome.nodes),
             Err(error) => AuditOutcome::from_error(error),
         });
@@ -262,7 +279,7 @@ impl Operations {
     }
 
     /// The lock as the index has it.
-    fn indexed_lock(&self, id: &LockId) -> Option<Arc<Lock>> {
+    pub(super) fn indexed_lock(&self, id: &LockId) -> Option<Arc<Lock>> {
         self.index().snapshot().lock(id).cloned()
     }
 
@@ -335,6 +352,7 @@ fn refusal_error(refusal: ForceRefusal, id: &LockId) -> OperationError {
     let key = id.key.clone();
     match refusal {
         ForceRefusal::UncertainLock => OperationError::PossibleLock { key },
+        ForceRefusal::LeaseNotRevoked(cause) => OperationError::LeaseNotRevoked { cause },
         ForceRefusal::NotReleasable(format) => OperationError::NotReleasable { format },
         ForceRefusal::Harmful(format) => OperationError::ConfirmRequired {
             key,

@@ -1,10 +1,10 @@
-//! A lock with its history.
+//! A lock with its history and the advice before a forced release.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::Operations;
-use crate::domain::{History, Lock, LockId, OperationError, Permission};
+use crate::domain::{History, Lock, LockId, OperationError, Permission, ReleaseAdvice};
 use crate::server::access::Principal;
 
 /// A lock and its previous holds.
@@ -16,6 +16,8 @@ pub struct LockWithHistory {
     pub lock: Lock,
     /// The observed holds.
     pub history: History,
+    /// What speaks for and against a forced release of the lock's first owner.
+    pub release_advice: ReleaseAdvice,
 }
 
 impl Operations {
@@ -26,8 +28,13 @@ impl Operations {
         id: &LockId,
     ) -> Result<LockWithHistory, OperationError> {
         let lock = self.inspect(principal, id).await?;
+        let release_advice = self.release_advice(principal, &lock, None).await?;
         let history = self.index().history(id);
-        Ok(LockWithHistory { lock, history })
+        Ok(LockWithHistory {
+            lock,
+            history,
+            release_advice,
+        })
     }
 
     /// The observed holds of a lock, also of one that no longer exists. Sends no requests to the

@@ -3,6 +3,7 @@
 
 mod acquire;
 mod acquire_request;
+mod activity;
 mod audit_scope;
 mod bulk_force_release;
 mod clear_restart_hazard;
@@ -12,18 +13,22 @@ mod force_release;
 mod history;
 pub mod idempotency;
 mod instrumented;
+mod lease_keys;
 mod list;
 mod owner_operations;
 mod owners;
 mod prefixes;
 mod raw;
+mod release_advice;
 mod release_completion;
 mod release_watch;
 mod renewals;
 mod sample;
 mod subscribe;
+mod trends;
 mod ttl_cache;
 mod waits;
+mod webhooks;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,14 +49,15 @@ pub use subscribe::SubscribeRequest;
 pub use crate::server::index::Subscription;
 pub use crate::server::stores::{Loss, RenewalHandle};
 
-use crate::domain::operation_error::{InternalError, InvalidValue};
+use crate::domain::operation_error::{InternalError, InvalidValue, KeySetting};
 use crate::domain::{
-    GroupDiagnosis, GroupView, Lock, LockId, LockKey, NodeState, OperationError, Permission, Scope,
-    Snapshot, WaitForGraph, WindowQuery,
+    Format, GroupDiagnosis, GroupView, Lock, LockId, LockKey, NodeState, OperationError,
+    Permission, Scope, Snapshot, WaitForGraph, WindowQuery,
 };
 use crate::server::access::Principal;
 use crate::server::audit::AuditLog;
 use crate::server::config::KeyRestriction;
+use crate::server::history::HistoryReader;
 use crate::server::index::{Index, SubscriberView};
 use crate::server::prefixes::PrefixStore;
 use crate::server::stores::{Group, WaitQueues};
@@ -61,6 +67,7 @@ use console_locks::ConsoleLocks;
 use release_completion::ReleaseCompletions;
 use release_watch::ReleaseWatches;
 use renewals::Renewals;
+use trends::Trends;
 use ttl_cache::TtlCache;
 
 /// All operations that pages, API and command line share.
@@ -76,13 +83,16 @@ pub struct Operations {
     sampling: tokio::sync::Mutex<()>,
     /// The cached wait-for graphs.
     wait_graphs: TtlCache<WaitForGraph>,
+    client_connections: TtlCache<release_advice::ListedConnections>,
     /// The cached diagnoses.
     diagnoses: TtlCache<GroupDiagnosis>,
     telemetry: Telemetry,
     webhooks: Webhooks,
     prefix_store: Option<PrefixStore>,
+    recorded: Option<HistoryReader>,
     release_watches: ReleaseWatches,
     release_completions: ReleaseCompletions,
+    trends: Trends,
 }
 
 /// The wait queues by group, created on first use.
@@ -107,7 +117,9 @@ impl Operations {
             telemetry: Telemetry::new(names(), index.now()),
             webhooks: Webhooks::default(),
             prefix_store: None,
+            recorded: None,
             wait_graphs: TtlCache::default(),
+            client_connections: TtlCache::default(),
             diagnoses: TtlCache::default(),
             queues,
             groups: ArcSwap::from_pointee(groups),
@@ -118,6 +130,7 @@ impl Operations {
             sampling: tokio::sync::Mutex::new(()),
             release_watches: ReleaseWatches::default(),
             release_completions: ReleaseCompletions::default(),
+            trends: Trends::default(),
         }
     }
 
@@ -135,6 +148,14 @@ impl Operations {
         }
     }
 
+    /// Sets where the history is recorded. Without it, only the history in memory is read.
+    pub fn with_history(self, recorded: HistoryReader) -> Self {
+        Self {
+            recorded: Some(recorded),
+            ..self
+        }
+    }
+
     /// Replaces the groups, and drops cached data of the changed ones.
     pub fn replace_groups(&self, groups: Vec<Arc<Group>>, changed: &[String]) {
         for group in &groups {
@@ -143,8 +164,18 @@ impl Operations {
         self.groups.store(Arc::new(groups));
         for name in changed {
             self.wait_graphs.remove(name);
+            self.client_connections.remove(name);
             self.diagnoses.remove(name);
         }
+    }
+
+    /// The format in which a lock of this group is acquired unless the request names one.
+    pub fn default_format(&self, group: &str) -> Format {
+        let groups = self.all_groups();
+        let group = groups
+            .iter()
+            .find(|candidate| candidate.config.name == group);
+        group.map_or(Format::Plain, |group| group.config.kind.default_format())
     }
 
     fn all_groups(&self) -> Arc<Vec<Arc<Group>>> {
@@ -391,14 +422,15 @@ fn check_length(key: &LockKey) -> Result<(), OperationError> {
 
 /// Checks that the configuration allows operations on this name in the group.
 fn check_key_allowed(group: &Group, key: &LockKey) -> Result<(), OperationError> {
-    let patterns = match group.config.key_restriction(key.as_bytes()) {
+    let (setting, patterns) = match group.config.key_restriction(key.as_bytes()) {
         None => return Ok(()),
-        Some(KeyRestriction::ReservedPrefix) => Vec::new(),
-        Some(KeyRestriction::NoPatternMatches(patterns)) => patterns.to_vec(),
+        Some(KeyRestriction::ReservedPrefix) => (KeySetting::Keys, Vec::new()),
+        Some(KeyRestriction::Outside(setting, allowed)) => (setting, allowed.to_vec()),
     };
     Err(OperationError::OutsideKeys {
         key: key.clone(),
         patterns,
+        setting,
     })
 }
 

@@ -56,7 +56,7 @@ impl Operations {
             record.ttl_ms = Some(ttl_ms);
             let prepared = self.prepare_extend(principal, id, token, ttl_ms);
             let (group, token, ttl) = self.audit_refusal(&record, prepared)?;
-            record.fingerprint = Some(token.fingerprint());
+            record.fingerprint = Some(group.owner_fingerprint(&token));
             Span::current().record("lockkeeper.format", group.format_of_token(&token).slug());
             let audit_entry = self.begin_audited(record, id).await?;
             let result = self.extend_on(&group, id, &token, ttl).await;
@@ -105,7 +105,7 @@ impl Operations {
     ) -> Result<(ExtendedLease, Fingerprint), OperationError> {
         let outcome = group.extend(&id.key, token, ttl).await;
         let stored_token = outcome.token.as_ref().map(token_text);
-        let owner = outcome.token.as_ref().unwrap_or(token).fingerprint();
+        let owner = group.owner_fingerprint(outcome.token.as_ref().unwrap_or(token));
         let (validity, nodes) = acquired_or_error(group, outcome, AttemptKind::Extend)
             .inspect_err(|error| log_refusal("extend", id, error))?;
         let expires_at = self.index().now().plus(validity);
@@ -135,7 +135,7 @@ impl Operations {
             let mut record = audit_record(OperationKind::Release, principal, id);
             let prepared = self.prepare_release(principal, id, token);
             let (group, token) = self.audit_refusal(&record, prepared)?;
-            record.fingerprint = Some(token.fingerprint());
+            record.fingerprint = Some(group.owner_fingerprint(&token));
             Span::current().record("lockkeeper.format", group.format_of_token(&token).slug());
             let audit_entry = self.begin_audited(record, id).await?;
             let result = self.release_on(&group, id, &token).await;
@@ -186,7 +186,7 @@ impl Operations {
             self.index().poll_soon(id);
             return Err(error);
         }
-        tracing::debug!(action = "release", lock.group = id.group, lock.key = ?id.key, owner = %token.fingerprint(), "released");
+        tracing::debug!(action = "release", lock.group = id.group, lock.key = ?id.key, owner = %group.owner_fingerprint(token), "released");
         let holds = remaining_holds(&nodes);
         if holds.is_none() {
             self.queues(&id.group).wake_first(&id.key);
@@ -352,6 +352,7 @@ pub(super) fn check_ttl(
     const MIN: Duration = Duration::from_millis(10);
     let ttl = Duration::from_millis(ttl_ms);
     let max = group.config.locking.max_lease;
+    let max = group.max_ttl().map_or(max, |granted| max.min(granted));
     let too_short = |min_ms, cause| OperationError::Impossible {
         field: "ttl_ms".to_owned(),
         cause,

@@ -2,9 +2,18 @@
 
 use std::sync::Arc;
 
+use futures::{StreamExt as _, stream};
+
 use super::Operations;
-use crate::domain::{OperationError, OwnerList, OwnerQuery};
+use crate::domain::{
+    Fingerprint, Lock, OperationError, OwnedLock, OwnedLocks, OwnerDetail, OwnerIdentity,
+    OwnerList, OwnerQuery, Permission,
+};
 use crate::server::access::Principal;
+
+/// The number of locks of one owner whose advice is computed at the same time. In PostgreSQL each
+/// requires a request.
+const MAX_CONCURRENT_ADVICE: usize = 8;
 
 impl Operations {
     /// The owners and their locks, in one group or all visible ones. Sends no requests to the
@@ -29,5 +38,54 @@ impl Operations {
             OwnerList::from_locks(locks, &query, now)
         });
         aggregating.await
+    }
+
+    /// One owner in all visible groups: the locks that it holds, each with the level of the advice
+    /// before a forced release, and the locks that it waits for. Nothing is known of an owner that
+    /// holds no lock and waits for none.
+    pub async fn owner_detail(
+        &self,
+        principal: &Principal,
+        identity: OwnerIdentity,
+    ) -> Result<OwnerDetail, OperationError> {
+        let visible_groups = principal.grant().visible_groups();
+        let requested = identity.clone();
+        let collecting = self.index().query(move |index, _| {
+            let locks = index.locks().map(Arc::as_ref);
+            let visible = locks.filter(|lock| visible_groups.contains(&lock.id.group));
+            OwnedLocks::of(&requested, visible)
+        });
+        let (owned, graph) = tokio::join!(collecting, self.waits(principal, None));
+        let (owned, graph) = (owned?, graph?);
+        let mut detail = OwnerDetail::unknown(&identity, self.index().now());
+        detail.held_count = owned.total;
+        detail.labels = owned.labels.into_iter().collect();
+        detail.groups = owned.groups.into_iter().collect();
+        let advised = owned
+            .locks
+            .into_iter()
+            .map(|(lock, owner)| self.advised(principal, lock, owner));
+        let advised = stream::iter(advised).buffered(MAX_CONCURRENT_ADVICE);
+        // A group that was removed in the meantime has no locks any more.
+        detail.held = advised.filter_map(async |lock| lock).collect().await;
+        detail.add_waits(&identity, &graph);
+        Ok(detail)
+    }
+
+    async fn advised(
+        &self,
+        principal: &Principal,
+        lock: Lock,
+        owner: Fingerprint,
+    ) -> Option<OwnedLock> {
+        let group = self
+            .group_for_read(principal, Permission::View, &lock.id)
+            .ok()?;
+        let advice = self.advice_level(&group, &lock, &owner).await;
+        Some(OwnedLock {
+            lock,
+            owner,
+            advice,
+        })
     }
 }

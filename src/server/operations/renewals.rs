@@ -138,7 +138,7 @@ impl Renewals {
             entry.hold_count += u32::from(granted.request.format.is_reentrant());
             entry.principal = granted.principal.clone();
             let (ttl, nodes) = (granted.params.ttl, granted.nodes.to_vec());
-            let owner = granted.params.token.fingerprint();
+            let owner = group.owner_fingerprint(&granted.params.token);
             entry
                 .handle
                 .record_extension(ttl, granted.validity, nodes, owner);

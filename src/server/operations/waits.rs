@@ -66,6 +66,26 @@ impl Operations {
             .await
     }
 
+    /// The wait queue of one lock: this console's and that on the nodes. `None` if there is none, or
+    /// if it cannot be read.
+    pub(super) async fn queue_of_lock(&self, group: &Group, lock: &Lock) -> Option<BlockingLock> {
+        let (name, key) = (&group.config.name, &lock.id.key);
+        let mut queue = MergedQueue::default();
+        let waiting = self.queues(name).all_waiters(MAX_QUEUE_ENTRIES);
+        if let Some(waiting) = waiting.into_iter().find(|waiting| waiting.key == *key) {
+            queue.count = waiting.count;
+            queue.waiters = waiting.first.into_iter().map(console_waiter).collect();
+        }
+        if group.has_queue(lock.format) {
+            let keys = std::slice::from_ref(key);
+            let reads = group.read_queues(keys).await.into_iter();
+            let replies = reads.filter_map(|read| read.result.ok()).flatten();
+            replies.for_each(|reply| queue.add(reply));
+        }
+        let is_empty = queue.count == 0;
+        (!is_empty).then(|| queue.into_waited_for(lock.id.clone(), Some(lock)))
+    }
+
     async fn read_waits(&self, group: &Group, now: Timestamp) -> WaitForGraph {
         let name = &group.config.name;
         let (queued, is_truncated) = self.locks_with_queue(group);

@@ -29,6 +29,11 @@ macro_rules! migrations {
                 "audit_end",
                 include_str!(concat!("migrations/", $folder, "/0004_audit_end.sql")),
             ),
+            (
+                5,
+                "history",
+                include_str!(concat!("migrations/", $folder, "/0005_history.sql")),
+            ),
         ]
     };
 }

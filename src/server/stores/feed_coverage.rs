@@ -29,20 +29,41 @@ impl FeedCoverage {
     }
 }
 
+/// The feed coverage of a node at one moment.
+pub struct NodeFeedCoverage {
+    /// Which keys the feed covers.
+    pub coverage: FeedCoverage,
+    /// Since when no change of these keys can have been missed.
+    pub complete_since: MonotonicTime,
+    /// Whether the feed is limited to the prefixes of known locks, or will soon be.
+    pub needs_prefixes: bool,
+}
+
 /// The feed coverage of a group's nodes at one moment.
-pub struct GroupFeedCoverage(Vec<(FeedCoverage, MonotonicTime)>);
+pub struct GroupFeedCoverage(Vec<NodeFeedCoverage>);
 
 impl GroupFeedCoverage {
-    /// The coverage of each node, and since when no change can have been missed there.
-    pub fn new(nodes: Vec<(FeedCoverage, MonotonicTime)>) -> Self {
+    /// The coverage of a service that answers as one: all keys since this moment, or none.
+    pub fn of_service(complete_since: Option<MonotonicTime>) -> Self {
+        Self(vec![NodeFeedCoverage {
+            coverage: match complete_since {
+                Some(_) => FeedCoverage::Everything,
+                None => FeedCoverage::Nothing,
+            },
+            complete_since: complete_since.unwrap_or_default(),
+            needs_prefixes: false,
+        }])
+    }
+
+    /// The coverage of a group with these nodes.
+    pub fn new(nodes: Vec<NodeFeedCoverage>) -> Self {
         Self(nodes)
     }
 
     /// Since when no change of this key can have been missed, or `None` if the key must be polled.
     pub fn complete_since(&self, key: &LockKey) -> Option<MonotonicTime> {
-        let complete_since = |(coverage, complete_since): &(FeedCoverage, MonotonicTime)| {
-            coverage.contains(key).then_some(*complete_since)
-        };
+        let complete_since =
+            |node: &NodeFeedCoverage| node.coverage.contains(key).then_some(node.complete_since);
         // One node without coverage for the key is enough to require polling.
         let each: Option<Vec<MonotonicTime>> = self.0.iter().map(complete_since).collect();
         each?.into_iter().max()
@@ -54,14 +75,11 @@ impl GroupFeedCoverage {
             && self
                 .0
                 .iter()
-                .all(|(coverage, _)| *coverage == FeedCoverage::Everything)
+                .all(|node| node.coverage == FeedCoverage::Everything)
     }
 
-    /// Whether a node's feed is limited to the prefixes of known locks.
-    pub fn is_learning(&self) -> bool {
-        let learns = |(coverage, _): &(FeedCoverage, MonotonicTime)| {
-            matches!(coverage, FeedCoverage::Prefixes(_))
-        };
-        self.0.iter().any(learns)
+    /// Whether a node's feed is limited to the prefixes of known locks, or will soon be.
+    pub fn needs_prefixes(&self) -> bool {
+        self.0.iter().any(|node| node.needs_prefixes)
     }
 }

@@ -6,11 +6,15 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::LockPrefixes;
+use super::etcd::Etcd;
+use super::postgres::Postgres;
 use super::redis::nodes::Group as RedisGroup;
 use super::redis::nodes::leases::LeaseTracker;
 use super::redis::nodes::restart_history::RestartHistory;
+use super::service::Service;
+use super::zookeeper::Zookeeper;
 use crate::server::clock::Clock;
-use crate::server::config::GroupConfig;
+use crate::server::config::{GroupConfig, ServiceConfig};
 
 /// A group of locks and its store.
 pub struct Group {
@@ -28,6 +32,12 @@ pub struct Group {
 pub enum Store {
     /// Redis or Valkey: one server, a primary with replicas, a cluster, or independent primaries.
     Redis(Arc<RedisGroup>),
+    /// A ZooKeeper server or ensemble.
+    Zookeeper(Arc<Zookeeper>),
+    /// An etcd member or cluster.
+    Etcd(Arc<Etcd>),
+    /// A PostgreSQL database.
+    Postgres(Arc<Postgres>),
 }
 
 /// How a group is started: its lifetime, and what an earlier run observed.
@@ -64,15 +74,51 @@ impl Group {
             history,
             observations,
         } = options;
-        let options = super::redis::nodes::GroupOptions {
-            closing,
-            stop,
-            history,
-            leases: observations.leases,
-            prefixes: observations.prefixes,
+        let service = |config: GroupConfig, servers| {
+            let tokens = (closing.clone(), stop.clone());
+            let prefixes = Arc::clone(&observations.prefixes);
+            Service::new(config, clock.clone(), tokens, prefixes, servers)
         };
-        let redis = RedisGroup::start_with_options(options, config, clock);
-        Arc::new(Self::from(redis))
+        let store = match config.service.clone() {
+            ServiceConfig::Redis => {
+                let options = super::redis::nodes::GroupOptions {
+                    closing,
+                    stop,
+                    history,
+                    leases: observations.leases,
+                    prefixes: observations.prefixes,
+                };
+                let redis = RedisGroup::start_with_options(options, config, clock);
+                return Arc::new(Self::from(redis));
+            }
+            ServiceConfig::Zookeeper(zookeeper) => {
+                let servers = Zookeeper::server_states(&zookeeper);
+                Store::Zookeeper(Zookeeper::start(service(config, servers), zookeeper))
+            }
+            ServiceConfig::Etcd(etcd) => {
+                let servers = Etcd::server_states(&etcd);
+                Store::Etcd(Etcd::start(service(config, servers), etcd))
+            }
+            ServiceConfig::Postgres(postgres) => {
+                let servers = Postgres::server_states(&postgres);
+                Store::Postgres(Postgres::start(service(config, servers), postgres))
+            }
+        };
+        Arc::new(Self::from_store(store))
+    }
+
+    /// A group whose store is not Redis.
+    fn from_store(store: Store) -> Self {
+        let service = store.service().expect("Redis groups are made by `From`");
+        Self {
+            config: service.config.clone(),
+            clock: service.clock.clone(),
+            stop: service.stop.clone(),
+            closing: service.closing.clone(),
+            cleanup_tasks: service.cleanup_tasks.clone(),
+            prefixes: Arc::clone(&service.prefixes),
+            store,
+        }
     }
 
     /// The store of the group, for code that exists for one kind of store only.
@@ -111,6 +157,9 @@ impl Group {
         Observations {
             leases: match &self.store {
                 Store::Redis(redis) => redis.leases().carried_over(),
+                Store::Zookeeper(_) | Store::Etcd(_) | Store::Postgres(_) => {
+                    LeaseTracker::default()
+                }
             },
             prefixes: Arc::clone(&self.prefixes),
         }
@@ -121,8 +170,23 @@ impl Group {
     pub fn is_in_use(self: &Arc<Self>) -> bool {
         let is_store_in_use = match &self.store {
             Store::Redis(redis) => Arc::strong_count(redis) > 1,
+            Store::Zookeeper(zookeeper) => Arc::strong_count(zookeeper) > 1,
+            Store::Etcd(etcd) => Arc::strong_count(etcd) > 1,
+            Store::Postgres(postgres) => Arc::strong_count(postgres) > 1,
         };
         Arc::strong_count(self) > 1 || is_store_in_use
+    }
+}
+
+impl Store {
+    /// What all services other than Redis have in common; `None` for Redis.
+    pub fn service(&self) -> Option<&Service> {
+        match self {
+            Self::Redis(_) => None,
+            Self::Zookeeper(zookeeper) => Some(zookeeper.service()),
+            Self::Etcd(etcd) => Some(etcd.service()),
+            Self::Postgres(postgres) => Some(postgres.service()),
+        }
     }
 }
 

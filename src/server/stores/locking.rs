@@ -14,7 +14,10 @@ use super::{
     RenewalHandle, RenewalParams, Token, WaitQueues,
 };
 use crate::domain::operation_error::InvalidValue;
-use crate::domain::{Fingerprint, Format, LockKey, NodeOutcome, NodeResult};
+use crate::domain::reason::Reason;
+use crate::domain::{
+    Fingerprint, Format, LeaseKeys, LeaseRefusal, LockKey, NodeOutcome, NodeResult,
+};
 
 /// The hold that an acquire requests.
 #[derive(Clone, Debug)]
@@ -67,15 +70,17 @@ impl StoreNode {
 impl Group {
     /// Whether locks of this format can be acquired.
     pub fn can_acquire_format(&self, format: Format) -> bool {
-        match self.store() {
-            Store::Redis(_) => Layout::for_format(format).is_some(),
-        }
+        let formats = self.config.kind.capabilities().acquire_formats;
+        formats.contains(&format)
     }
 
     /// What a token for this format must look like, if this one does not.
     pub fn invalid_token_reason(&self, format: Format, token: &Token) -> Option<InvalidValue> {
         match self.store() {
             Store::Redis(_) => redis_layout(format).invalid_token_reason(token),
+            Store::Zookeeper(zookeeper) => zookeeper.invalid_token_reason(format, token),
+            Store::Etcd(etcd) => etcd.invalid_token_reason(format, token),
+            Store::Postgres(postgres) => postgres.invalid_token_reason(format, token),
         }
     }
 
@@ -83,6 +88,9 @@ impl Group {
     pub fn generate_token(&self, format: Format, label: &str) -> Token {
         match self.store() {
             Store::Redis(_) => redis_layout(format).generate_token(label),
+            Store::Zookeeper(zookeeper) => zookeeper.generate_token(format, label),
+            Store::Etcd(etcd) => etcd.generate_token(format, label),
+            Store::Postgres(postgres) => postgres.generate_token(format, label),
         }
     }
 
@@ -90,6 +98,7 @@ impl Group {
     pub fn enters_node_queue(&self, format: Format) -> bool {
         match self.store() {
             Store::Redis(_) => redis_layout(format).has_node_queue(),
+            Store::Zookeeper(_) | Store::Etcd(_) | Store::Postgres(_) => true,
         }
     }
 
@@ -97,6 +106,9 @@ impl Group {
     pub fn format_of_token(&self, token: &Token) -> Format {
         match self.store() {
             Store::Redis(_) => Layout::of_token(token).format(),
+            Store::Zookeeper(zookeeper) => zookeeper.format_of_token(token),
+            Store::Etcd(etcd) => etcd.format_of_token(token),
+            Store::Postgres(postgres) => postgres.format_of_token(token),
         }
     }
 
@@ -104,6 +116,25 @@ impl Group {
     pub fn hold_id(&self, token: &Token) -> Fingerprint {
         match self.store() {
             Store::Redis(_) => Layout::hold_id(token),
+            Store::Zookeeper(zookeeper) => zookeeper.hold_id(token),
+            Store::Etcd(etcd) => etcd.hold_id(token),
+            Store::Postgres(postgres) => postgres.hold_id(token),
+        }
+    }
+
+    /// The fingerprint with which the owner of this token is shown.
+    pub fn owner_fingerprint(&self, token: &Token) -> Fingerprint {
+        match self.store() {
+            Store::Zookeeper(zookeeper) => zookeeper.owner_fingerprint(token),
+            Store::Redis(_) | Store::Etcd(_) | Store::Postgres(_) => token.fingerprint(),
+        }
+    }
+
+    /// The longest TTL that the service grants. `None` if it is not known or not limited.
+    pub fn max_ttl(&self) -> Option<Duration> {
+        match self.store() {
+            Store::Zookeeper(zookeeper) => zookeeper.max_ttl(),
+            Store::Redis(_) | Store::Etcd(_) | Store::Postgres(_) => None,
         }
     }
 
@@ -112,6 +143,9 @@ impl Group {
     pub fn min_ttl(&self, key: &LockKey) -> Option<Duration> {
         match self.store() {
             Store::Redis(redis) => redis.min_ttl(key),
+            Store::Zookeeper(zookeeper) => zookeeper.min_ttl(),
+            Store::Etcd(etcd) => etcd.min_ttl(),
+            Store::Postgres(postgres) => postgres.min_ttl(),
         }
     }
 }
@@ -130,6 +164,9 @@ impl Group {
                 let params = request.to_redis();
                 queues.try_once(redis, &params, cancellation).await
             }
+            Store::Zookeeper(zookeeper) => zookeeper.acquire_once(request).await,
+            Store::Etcd(etcd) => etcd.acquire_once(request).await,
+            Store::Postgres(postgres) => postgres.acquire_once(request).await,
         }
     }
 
@@ -148,6 +185,11 @@ impl Group {
                 locking::acquire_within_cancellable(redis, &params, wait, position, cancellation)
                     .await
             }
+            Store::Zookeeper(zookeeper) => {
+                zookeeper.acquire_within(request, wait, cancellation).await
+            }
+            Store::Etcd(etcd) => etcd.acquire_within(request, wait, cancellation).await,
+            Store::Postgres(postgres) => postgres.acquire_within(request, wait, cancellation).await,
         }
     }
 
@@ -156,6 +198,9 @@ impl Group {
     pub async fn extend(&self, key: &LockKey, token: &Token, ttl: Duration) -> AcquireOutcome {
         match self.store() {
             Store::Redis(redis) => locking::extend(redis, key, token, ttl).await,
+            Store::Zookeeper(zookeeper) => zookeeper.extend(key, token, ttl).await,
+            Store::Etcd(etcd) => etcd.extend(key, token, ttl).await,
+            Store::Postgres(postgres) => postgres.extend(key, token, ttl).await,
         }
     }
 
@@ -163,6 +208,9 @@ impl Group {
     pub async fn release(&self, key: &LockKey, token: &Token) -> Vec<NodeResult> {
         match self.store() {
             Store::Redis(redis) => locking::release(redis, key, token).await,
+            Store::Zookeeper(zookeeper) => zookeeper.release(key, token).await,
+            Store::Etcd(etcd) => etcd.release(key, token).await,
+            Store::Postgres(postgres) => postgres.release(key, token).await,
         }
     }
 
@@ -170,6 +218,9 @@ impl Group {
     pub async fn check_hold(&self, key: &LockKey, token: &Token) -> HoldStatus {
         match self.store() {
             Store::Redis(redis) => locking::check_hold(redis, key, token).await,
+            Store::Zookeeper(zookeeper) => zookeeper.check_hold(key, token).await,
+            Store::Etcd(etcd) => etcd.check_hold(key, token).await,
+            Store::Postgres(postgres) => postgres.check_hold(key, token).await,
         }
     }
 
@@ -178,6 +229,9 @@ impl Group {
     pub fn start_renewal(&self, params: RenewalParams) -> RenewalHandle {
         match self.store() {
             Store::Redis(redis) => start_renewal(Arc::clone(redis), params),
+            Store::Zookeeper(zookeeper) => start_renewal(Arc::clone(zookeeper), params),
+            Store::Etcd(etcd) => start_renewal(Arc::clone(etcd), params),
+            Store::Postgres(postgres) => start_renewal(Arc::clone(postgres), params),
         }
     }
 }
@@ -191,6 +245,35 @@ impl Group {
     ) -> Result<ForceReleaseOutcome, ForceRefusal> {
         match self.store() {
             Store::Redis(redis) => locking::force_release(redis, target).await,
+            Store::Zookeeper(zookeeper) => zookeeper.force_release(target).await,
+            Store::Etcd(etcd) => etcd.force_release(target).await,
+            Store::Postgres(postgres) => postgres.force_release(target).await,
+        }
+    }
+
+    /// The keys that end with the lease of a lock. `None` if the lock is not held; empty if the
+    /// service has no leases with several keys.
+    pub async fn lease_keys(&self, key: &LockKey) -> Result<Option<LeaseKeys>, Reason> {
+        match self.store() {
+            Store::Etcd(etcd) => etcd.lease_keys(key).await,
+            Store::Redis(_) | Store::Zookeeper(_) | Store::Postgres(_) => {
+                Ok(Some(LeaseKeys::default()))
+            }
+        }
+    }
+
+    /// Revokes the lease of exactly the hold that an operator saw, if it has the keys with the
+    /// fingerprint `shown`. All of them are deleted.
+    pub async fn revoke_lease(
+        &self,
+        target: ForceTarget<'_>,
+        shown: &Fingerprint,
+    ) -> Result<ForceReleaseOutcome, ForceRefusal> {
+        match self.store() {
+            Store::Etcd(etcd) => etcd.revoke_lease(target, shown).await,
+            Store::Redis(_) | Store::Zookeeper(_) | Store::Postgres(_) => {
+                Err(ForceRefusal::LeaseNotRevoked(LeaseRefusal::NoLease))
+            }
         }
     }
 
@@ -202,6 +285,9 @@ impl Group {
     ) -> Result<ForceReleaseOutcome, ForceRefusal> {
         match self.store() {
             Store::Redis(redis) => locking::dry_run_force_release(redis, target).await,
+            Store::Zookeeper(zookeeper) => zookeeper.dry_run_force_release(target).await,
+            Store::Etcd(etcd) => etcd.dry_run_force_release(target).await,
+            Store::Postgres(postgres) => postgres.dry_run_force_release(target).await,
         }
     }
 
@@ -211,6 +297,9 @@ impl Group {
         match (self.store(), node) {
             (Store::Redis(redis), StoreNode::Redis(node)) => {
                 locking::force_release_on(redis, node, target).await
+            }
+            (Store::Zookeeper(_) | Store::Etcd(_) | Store::Postgres(_), StoreNode::Redis(_)) => {
+                unreachable!("only groups of Redis have nodes that are called one by one")
             }
         }
     }
@@ -223,6 +312,7 @@ impl Group {
                 let node = nodes.iter().find(|node| node.name() == name)?;
                 Some(StoreNode::Redis(Arc::clone(node)))
             }
+            Store::Zookeeper(_) | Store::Etcd(_) | Store::Postgres(_) => None,
         }
     }
 }

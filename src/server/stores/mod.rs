@@ -5,22 +5,30 @@
 //! converted here into types that all of them share.
 
 pub mod call_error;
+pub mod change_buffer;
 pub mod detected_lock;
+pub mod etcd;
 pub mod feed_coverage;
 pub mod group;
+pub mod health_history;
 pub mod lock_names;
 pub mod lock_prefixes;
 pub mod locking;
 pub mod observing;
 pub mod outcome;
+pub mod postgres;
 pub mod reading;
 pub mod redis;
 pub mod scan;
+pub mod server_states;
+pub mod service;
+pub mod service_facts;
 pub mod token;
+pub mod zookeeper;
 
 pub use call_error::CallError;
 pub use detected_lock::{DetectedLock, DetectedOwner, OwnerBytes, fingerprint};
-pub use feed_coverage::{FeedCoverage, GroupFeedCoverage};
+pub use feed_coverage::{FeedCoverage, GroupFeedCoverage, NodeFeedCoverage};
 pub use group::{Group, GroupOptions, Observations, Store};
 pub use lock_names::LockNames;
 pub use lock_prefixes::LockPrefixes;
@@ -29,6 +37,7 @@ pub use observing::NodeReport;
 pub use outcome::{AcquireOutcome, AcquireResult, ForceRefusal, ForceReleaseOutcome, ForceTarget};
 pub use reading::{Changes, KeyReading, LockReading, NodeReading, ReadCause};
 pub use scan::ScanEvent;
+pub use service_facts::{OpenTransaction, ServiceFacts};
 pub use token::Token;
 
 // Nothing in these types is of Redis. They stay in its module because the code around them is

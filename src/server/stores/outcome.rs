@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Token;
-use crate::domain::{Fingerprint, Format, LockKey, NodeResult, ObservedHold, Owner};
+use crate::domain::{Fingerprint, Format, LeaseRefusal, LockKey, NodeResult, ObservedHold, Owner};
 
 /// The outcome of an acquire or extend over all nodes.
 #[derive(Clone, Debug)]
@@ -84,6 +84,31 @@ pub struct ForceReleaseOutcome {
     pub hold: ObservedHold,
 }
 
+impl ForceTarget<'_> {
+    /// Fails if a lock of this format cannot be released, or if its harm was not confirmed.
+    pub fn check_format(&self, format: Format) -> Result<(), ForceRefusal> {
+        if format.not_releasable_reason().is_some() {
+            return Err(ForceRefusal::NotReleasable(format));
+        }
+        if format.release_warning().is_some() && !self.harm_accepted {
+            return Err(ForceRefusal::Harmful(format));
+        }
+        Ok(())
+    }
+}
+
+impl ForceReleaseOutcome {
+    /// The outcome on these nodes, for a hold that was observed before.
+    pub fn new(nodes: Vec<NodeResult>, hold: ObservedHold) -> Self {
+        let current_owner = nodes.iter().find_map(NodeResult::other_owner).cloned();
+        Self {
+            nodes,
+            current_owner,
+            hold,
+        }
+    }
+}
+
 /// Why a lock is never force-released. Nothing was changed on any node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ForceRefusal {
@@ -93,6 +118,8 @@ pub enum ForceRefusal {
     NotReleasable(Format),
     /// The harm that a release of this format can do must be confirmed first.
     Harmful(Format),
+    /// The lease of the lock must not be revoked.
+    LeaseNotRevoked(LeaseRefusal),
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::domain::{LockKey, ScanCoverage, ScanProgress, Timestamp};
-use crate::server::config::GroupConfig;
+use crate::server::config::{GroupConfig, ServiceConfig};
 
 /// The maximum number of names sent per pass. The others are only counted.
 pub const MAX_NAMES: usize = 200_000;
@@ -43,11 +43,25 @@ pub enum ScanEvent {
 
 /// The patterns of the names that a scan considers.
 pub fn scanned_patterns(config: &GroupConfig, considers_every_key: bool) -> Vec<String> {
-    if considers_every_key {
-        vec!["*".to_owned()]
-    } else {
-        config.keys.clone()
+    match &config.service {
+        _ if !considers_every_key => config.keys.clone(),
+        ServiceConfig::Zookeeper(zookeeper) => {
+            let roots = zookeeper.roots.iter();
+            roots.map(|path| pattern_below(path)).collect()
+        }
+        // A prefix of etcd can end within a name.
+        ServiceConfig::Etcd(etcd) => {
+            let prefixes = etcd.prefixes.iter();
+            prefixes.map(|prefix| format!("{prefix}*")).collect()
+        }
+        ServiceConfig::Redis | ServiceConfig::Postgres(_) => vec!["*".to_owned()],
     }
+}
+
+/// The pattern of the names below a path: `/locks/*`.
+fn pattern_below(path: &str) -> String {
+    let separator = if path.ends_with('/') { "" } else { "/" };
+    format!("{path}{separator}*")
 }
 
 /// The scan coverage of a group before its first pass.

@@ -130,6 +130,7 @@ pub(super) fn is_operational_error(error: &OperationError) -> bool {
         | OperationError::NotOwner { .. }
         | OperationError::OwnerChanged { .. }
         | OperationError::HoldChanged { .. }
+        | OperationError::LeaseNotRevoked { .. }
         | OperationError::HoldEnded { .. }
         | OperationError::WrongType { .. }
         | OperationError::TooManyRequests { .. } => false,

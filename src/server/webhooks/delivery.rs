@@ -11,6 +11,7 @@ use tokio::sync::broadcast::error::RecvError;
 
 use super::http_post::{DeliveryError, post};
 use super::{Webhook, WebhookEvent};
+use crate::domain::WebhookAttempt;
 use crate::server::clock::Clock;
 use crate::server::http_client::HttpClient;
 
@@ -44,6 +45,7 @@ pub(super) async fn deliver(
         let is_fresh = || clock.now().since(event.at()) < config.max_age;
         let attempt = || async {
             let result = post(&client, config, &event, clock.now()).await;
+            webhook.record_attempt(clock.now(), &result);
             if let Err(DeliveryError::Temporary(_)) = &result {
                 webhook.count("attempt-failed");
             }
@@ -60,6 +62,15 @@ pub(super) async fn deliver(
         webhook.count(delivered.map_or("expired", |()| "delivered"));
         webhook.is_delivering.store(false, Ordering::Relaxed);
     }
+}
+
+/// Makes one attempt that bypasses the queue, for a user who waits for its result. It does not count
+/// as an event.
+pub(super) async fn deliver_test(webhook: &Webhook, event: &WebhookEvent) -> WebhookAttempt {
+    let config = &webhook.config;
+    let client = HttpClient::new(config.roots.as_ref(), config.timeout);
+    let result = post(&client, config, event, event.at()).await;
+    webhook.record_attempt(event.at(), &result)
 }
 
 /// Makes one attempt that bypasses the queue.

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::json;
 
+use super::notice::Notice;
 use crate::domain::reason::Reason;
 use crate::domain::{
     Fingerprint, Flag, GoneReason, Lock, LockId, NodeResult, OperationError, OperationKind,
@@ -16,6 +18,7 @@ pub struct WebhookEvent {
     id: Arc<str>,
     at: Timestamp,
     body: Arc<str>,
+    notice: Arc<Notice>,
 }
 
 /// The JSON document, as <https://www.standardwebhooks.com> defines it.
@@ -28,7 +31,7 @@ struct EventDocument<'a, T> {
 }
 
 impl WebhookEvent {
-    pub(super) fn new(kind: &str, at: Timestamp, data: &impl Serialize) -> Self {
+    pub(super) fn new(kind: &str, at: Timestamp, data: &impl Serialize, notice: Notice) -> Self {
         let document = EventDocument {
             kind,
             timestamp: at,
@@ -39,6 +42,7 @@ impl WebhookEvent {
             id: format!("msg_{:032x}", rand::random::<u128>()).into(),
             at,
             body: body.into(),
+            notice: Arc::new(notice),
         }
     }
 
@@ -48,12 +52,20 @@ impl WebhookEvent {
             None => "operation.succeeded",
             Some(_) => "operation.failed",
         };
-        Self::new(kind, at, &operation)
+        let notice = Notice::operation(
+            operation.action,
+            &operation.id,
+            &operation.actor.name,
+            operation.reason.as_deref(),
+            operation.problem.as_ref().map(|problem| &problem.error),
+        );
+        Self::new(kind, at, &operation, notice)
     }
 
     /// A raised flag: `flag.raised`.
     pub(super) fn raised(flag: Flag, lock: &Lock, at: Timestamp) -> Self {
-        Self::new("flag.raised", at, &FlagRaised { flag, lock })
+        let notice = Notice::raised(flag, lock);
+        Self::new("flag.raised", at, &FlagRaised { flag, lock }, notice)
     }
 
     /// The end of a reported flag: `flag.cleared`.
@@ -63,26 +75,31 @@ impl WebhookEvent {
         end_reason: Option<GoneReason>,
         at: Timestamp,
     ) -> Self {
-        Self::new(
-            "flag.cleared",
-            at,
-            &FlagCleared {
-                flag,
-                id,
-                end_reason,
-            },
-        )
+        let data = FlagCleared {
+            flag,
+            id,
+            end_reason,
+        };
+        let notice = Notice::cleared(flag, id, end_reason);
+        Self::new("flag.cleared", at, &data, notice)
     }
 
     /// An auto-renewed lock that its owner lost: `lock.lost`.
     pub(super) fn lost(lost: &LockLostData<'_>, at: Timestamp) -> Self {
-        Self::new("lock.lost", at, lost)
+        Self::new("lock.lost", at, lost, Notice::lost(lost))
     }
 
     /// The head of the audit log's hash chain: `audit.head`. A receiver that stores it can detect
     /// whether earlier entries were changed or removed.
     pub fn audit_head(seq: u64, hash: &str, at: Timestamp) -> Self {
-        Self::new("audit.head", at, &AuditHead { seq, hash })
+        let notice = Notice::audit_head(seq, hash);
+        Self::new("audit.head", at, &AuditHead { seq, hash }, notice)
+    }
+
+    /// A test that a user requested: `test`.
+    pub(super) fn test(webhook: &str, at: Timestamp) -> Self {
+        let data = json!({ "webhook": webhook });
+        Self::new("test", at, &data, Notice::test(webhook))
     }
 
     /// The id, the same at every attempt, so that a receiver can discard duplicates.
@@ -95,7 +112,12 @@ impl WebhookEvent {
         self.at
     }
 
-    /// The document as sent.
+    /// The event in words.
+    pub(super) fn notice(&self) -> &Notice {
+        &self.notice
+    }
+
+    /// The document as Standard Webhooks receivers get it.
     pub fn body(&self) -> &str {
         &self.body
     }

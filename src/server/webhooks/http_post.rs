@@ -4,8 +4,9 @@ use bytes::Bytes;
 use http::{Request, StatusCode, header};
 
 use super::WebhookEvent;
+use super::payload::payload;
 use super::signature::signature;
-use crate::domain::Timestamp;
+use crate::domain::{Timestamp, WebhookFormat};
 use crate::server::config::WebhookConfig;
 use crate::server::http_client::HttpClient;
 
@@ -27,16 +28,23 @@ pub(super) async fn post(
     event: &WebhookEvent,
     now: Timestamp,
 ) -> Result<(), DeliveryError> {
-    let timestamp = now.millis().div_euclid(1_000);
-    let request = Request::post(config.url.expose().clone())
-        .header(header::CONTENT_TYPE, "application/json")
-        .header("webhook-id", event.id())
-        .header("webhook-timestamp", timestamp)
-        .header(
-            "webhook-signature",
-            signature(&config.secret, event.id(), timestamp, event.body()),
-        )
-        .body(Bytes::from(event.body().to_owned()))
+    let Some(body) = payload(config, event) else {
+        return Ok(());
+    };
+    let mut request =
+        Request::post(config.url.expose().clone()).header(header::CONTENT_TYPE, "application/json");
+    if let (WebhookFormat::Standard, Some(secret)) = (config.format, &config.secret) {
+        let timestamp = now.millis().div_euclid(1_000);
+        request = request
+            .header("webhook-id", event.id())
+            .header("webhook-timestamp", timestamp)
+            .header(
+                "webhook-signature",
+                signature(secret, event.id(), timestamp, &body),
+            );
+    }
+    let request = request
+        .body(Bytes::from(body))
         .expect("all header values are valid");
     match client.send(request).await.map(|response| response.status()) {
         Ok(status) if status.is_success() => Ok(()),

@@ -1,11 +1,13 @@
-//! Webhooks: sends signed notifications of raised flags and completed operations, with retries.
-//! Delivery never delays operations.
+//! Webhooks: sends notifications of raised flags and completed operations, with retries, signed
+//! or in the formats of Slack and PagerDuty. Delivery never delays operations.
 
 mod delivery;
 mod event;
 mod flag_debouncer;
 mod flag_monitor;
 mod http_post;
+mod notice;
+mod payload;
 mod signature;
 
 use std::sync::Arc;
@@ -21,11 +23,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use event::{EventActor, OperationEvent, WebhookEvent};
+use http_post::DeliveryError;
 
 use super::clock::Clock;
 use super::config::WebhookConfig;
 use super::index::Index;
-use crate::domain::OperationKind;
+use crate::domain::{OperationKind, Timestamp, WebhookAttempt, WebhookView};
 
 /// Events queued per webhook; beyond that, the oldest is dropped. `broadcast::channel` rounds its
 /// capacity up to a power of two.
@@ -47,6 +50,7 @@ struct Webhook {
     queue: Mutex<broadcast::Sender<WebhookEvent>>,
     /// Whether the event received last is still being delivered.
     is_delivering: AtomicBool,
+    last_attempt: Mutex<Option<WebhookAttempt>>,
     outcomes: IntCounterVec,
 }
 
@@ -76,6 +80,7 @@ impl Webhooks {
             Arc::new(Webhook {
                 queue: Mutex::new(broadcast::Sender::new(QUEUE_CAPACITY)),
                 is_delivering: AtomicBool::new(false),
+                last_attempt: Mutex::new(None),
                 outcomes: outcomes.clone(),
                 config,
             })
@@ -138,6 +143,20 @@ impl Webhooks {
         join_all(each.map(|webhook| delivery::deliver_once(webhook, event))).await;
     }
 
+    /// The webhooks, in the order of the configuration.
+    pub fn views(&self) -> Vec<WebhookView> {
+        self.webhooks.iter().map(|webhook| webhook.view()).collect()
+    }
+
+    /// Sends a test event, past the queue and in one attempt. `None` if there is no webhook of this
+    /// name.
+    pub async fn send_test(&self, name: &str, now: Timestamp) -> Option<WebhookAttempt> {
+        let mut webhooks = self.webhooks.iter();
+        let webhook = webhooks.find(|webhook| webhook.config.name == name)?;
+        let event = WebhookEvent::test(name, now);
+        Some(delivery::deliver_test(webhook, &event).await)
+    }
+
     fn audit_subscribers(&self) -> impl Iterator<Item = &Webhook> {
         let each = self.webhooks.iter().map(AsRef::as_ref);
         each.filter(|webhook: &&Webhook| webhook.config.audit_head)
@@ -189,6 +208,29 @@ impl Webhook {
         self.queue.lock().len() + usize::from(is_delivering)
     }
 
+    fn view(&self) -> WebhookView {
+        let config = &self.config;
+        WebhookView {
+            name: config.name.clone(),
+            format: config.format,
+            groups: config.groups.clone(),
+            flags: config.flags.clone(),
+            flag_delay_ms: u64::try_from(config.flag_delay.as_millis()).unwrap_or(u64::MAX),
+            operations: config.operations.clone(),
+            lost_locks: config.lost_locks,
+            queue_length: u64::try_from(self.queued()).unwrap_or(u64::MAX),
+            last_attempt: self.last_attempt.lock().clone(),
+        }
+    }
+
+    /// Records the result of an attempt.
+    fn record_attempt(&self, at: Timestamp, result: &Result<(), DeliveryError>) -> WebhookAttempt {
+        let error = result.as_ref().err().map(ToString::to_string);
+        let attempt = WebhookAttempt { at, error };
+        *self.last_attempt.lock() = Some(attempt.clone());
+        attempt
+    }
+
     fn count(&self, outcome: &str) {
         let labels = [&*self.config.name, outcome];
         self.outcomes.with_label_values(&labels).inc();
@@ -200,7 +242,6 @@ mod tests {
     use tokio::sync::broadcast::error::TryRecvError;
 
     use super::*;
-    use crate::domain::Timestamp;
     use crate::server::config::{WebhookSecret, WebhookUrl};
 
     #[test]
@@ -210,7 +251,7 @@ mod tests {
         let webhooks = Webhooks::new(vec![WebhookConfig::new("pager", url, secret)]);
         let webhook = &webhooks.webhooks[0];
         let mut queue = webhook.queue.lock().subscribe();
-        let event = |n: usize| WebhookEvent::new("test", Timestamp::from_millis(0), &n);
+        let event = |n: usize| WebhookEvent::test(&n.to_string(), Timestamp::from_millis(0));
         let events: Vec<WebhookEvent> = (0..QUEUE_CAPACITY + 3).map(event).collect();
         for event in &events {
             webhook.enqueue(event.clone());

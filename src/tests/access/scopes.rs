@@ -60,7 +60,9 @@ async fn no_api_route_or_page_shows_groups_outside_the_scope() {
         "/api/v1/waits",
         "/",
         "/nodes",
+        "/owners/stuck",
         "/waits",
+        "/activity",
     ] {
         let (status, _, text) = get_with_bearer(&api, &scoped, path).await;
         assert_eq!(status, 200, "{path}");

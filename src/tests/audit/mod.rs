@@ -85,7 +85,7 @@ pub fn serve_command() -> Command {
 }
 
 /// Writes a `lockkeeper.toml` with a group `orders` of these nodes and this storage URL.
-fn write_config(directory: &Path, nodes: &RedisNodes, url: &str) {
+pub fn write_config(directory: &Path, nodes: &RedisNodes, url: &str) {
     let nodes: Vec<String> = nodes
         .0
         .iter()

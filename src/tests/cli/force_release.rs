@@ -92,9 +92,14 @@ async fn locks_from_a_file_are_released_after_a_dry_run() {
     let dry_run = release_all(&["--dry-run"]).await;
     assert_eq!(dry_run.status, 1, "{dry_run:?}");
     assert!(
-        dry_run.stderr.starts_with("2 of 3 locks would be released"),
+        dry_run.stderr.contains("2 of 3 locks would be released")
+            && dry_run.stderr.contains("2 with an owner of unknown state"),
         "{dry_run:?}"
     );
+    let heading = dry_run.stdout.lines().next().unwrap_or_default();
+    assert!(heading.contains("OWNER"), "{dry_run:?}");
+    let counted = release_all(&["--dry-run", "--json"]).await.json();
+    assert_eq!(counted["advice"]["unknown"], 2);
     assert_eq!(nodes.dump(0).await.len(), 3);
     let released = release_all(&["--json"]).await;
     assert_eq!((released.status, released.stderr.as_str()), (1, ""));

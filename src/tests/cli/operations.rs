@@ -133,7 +133,10 @@ async fn json_output_has_the_fields_of_the_api() {
     let mut common_fields = fields(&listed);
     common_fields.retain(|field| !["complete", "groups"].contains(field));
     assert_eq!(common_fields, fields(&api_listed));
-    assert_eq!(fields(&listed["locks"][0]), fields(&shown));
+    // The advice needs facts that only the request for one lock reads.
+    let mut listed_fields = fields(&shown);
+    listed_fields.retain(|field| *field != "release_advice");
+    assert_eq!(fields(&listed["locks"][0]), listed_fields);
     let rejected = json("acquire", &["--ttl", "30s"]).await;
     assert_eq!(rejected.status, 75);
     let rejected = rejected.json();

@@ -24,7 +24,7 @@ class Receiver(http.server.BaseHTTPRequestHandler):
         except WebhookVerificationError:
             event, verified = None, False
         status = statuses.pop(0) if len(statuses) > 1 else statuses[0]
-        record = {"verified": verified, "event": event, "status": status, "path": self.path, "headers": headers}
+        record = {"verified": verified, "event": event, "status": status, "path": self.path, "headers": headers, "body": json.loads(body)}
         # Printed before the response is sent, so that a test that has seen the response finds the record.
         print(json.dumps(record), flush=True)
         self.send_response(status)

@@ -23,7 +23,7 @@ use crate::support::redis_nodes::RedisNodes;
 /// Consoles with the same nodes, database and configuration.
 pub struct ConsoleDeployment {
     /// The nodes of the group `orders`, stopped on drop.
-    _nodes: RedisNodes,
+    pub nodes: RedisNodes,
     pub postgres: Postgres,
     pub consoles: Vec<TestConsole>,
     /// The `authorization` header of an API token with the role admin.
@@ -53,7 +53,7 @@ impl ConsoleDeployment {
         };
         change(&mut config);
         let mut deployment = Self {
-            _nodes: nodes,
+            nodes,
             postgres,
             consoles: Vec::new(),
             authorization: format!("Bearer {secret}"),

@@ -7,9 +7,11 @@ pub mod chaos;
 pub mod clusters;
 pub mod console;
 pub mod critical_sections;
+pub mod etcd;
 pub mod fake_servers;
 pub mod force_release;
 pub mod keys;
+pub mod lock_client;
 pub mod locking;
 pub mod postgres;
 pub mod process;
@@ -20,6 +22,7 @@ pub mod redis_nodes;
 pub mod redisson;
 pub mod section_observer;
 pub mod sentinels;
+pub mod zookeeper;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -29,6 +32,16 @@ use redis::aio::ConnectionLike;
 
 /// The maximum wait for any condition. Generous, because the machine may be busy.
 pub const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long servers are killed while clients use them: `LOCKKEEPER_SOAK_SECONDS`, or a minute.
+pub fn fault_duration() -> Duration {
+    const DEFAULT_SECONDS: u64 = 60;
+    let seconds = std::env::var_os("LOCKKEEPER_SOAK_SECONDS").map(|text| {
+        let number = text.to_str().and_then(|text| text.parse().ok());
+        number.expect("LOCKKEEPER_SOAK_SECONDS is a number")
+    });
+    Duration::from_secs(seconds.unwrap_or(DEFAULT_SECONDS))
+}
 
 /// Polls until `poll` returns a value. Panics with `what` after [`WAIT_TIMEOUT`].
 pub async fn wait_for<T>(what: &str, mut poll: impl AsyncFnMut() -> Option<T>) -> T {

@@ -1,6 +1,7 @@
 //! A PostgreSQL server with an empty database, for one test.
 
-use std::os::unix::fs::chown;
+use std::fs::{Permissions, set_permissions};
+use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -20,21 +21,20 @@ const UNPRIVILEGED_UID: u32 = 65_534;
 pub struct Postgres {
     data_dir: TempDir,
     port: u16,
+    /// Settings in addition to those of every test server.
+    settings: Vec<String>,
     server: Option<Child>,
 }
 
 impl Postgres {
     /// Initialises a data directory and starts a server on it.
     pub async fn start() -> Self {
-        let data_dir = tempfile::tempdir().unwrap();
-        if rustix::process::geteuid().is_root() {
-            chown(
-                data_dir.path(),
-                Some(UNPRIVILEGED_UID),
-                Some(UNPRIVILEGED_UID),
-            )
-            .unwrap();
-        }
+        Self::start_with(&[]).await
+    }
+
+    /// The same with settings like `name=value`.
+    pub async fn start_with(settings: &[&str]) -> Self {
+        let data_dir = new_data_dir();
         let status = program("initdb", data_dir.path())
             .args([
                 "-U",
@@ -50,10 +50,45 @@ impl Postgres {
         let mut server = Self {
             data_dir,
             port: free_port(),
+            settings: settings
+                .iter()
+                .map(|setting| (*setting).to_owned())
+                .collect(),
             server: None,
         };
         server.restart().await;
         server
+    }
+
+    /// Starts a replica of this server on a copy of its data.
+    pub async fn start_replica(&self) -> Self {
+        let data_dir = new_data_dir();
+        let status = program("pg_basebackup", data_dir.path())
+            .args([
+                "-d",
+                &self.url(),
+                "--write-recovery-conf",
+                "--checkpoint=fast",
+            ])
+            .arg("--no-sync")
+            .status();
+        assert!(status.await.unwrap().success(), "pg_basebackup");
+        let mut replica = Self {
+            data_dir,
+            port: free_port(),
+            settings: Vec::new(),
+            server: None,
+        };
+        replica.restart().await;
+        replica
+    }
+
+    /// Makes a replica a primary.
+    pub async fn promote(&self) {
+        let status = program("pg_ctl", self.data_dir.path())
+            .args(["promote", "-w"])
+            .status();
+        assert!(status.await.unwrap().success(), "pg_ctl promote");
     }
 
     /// The URL of the database.
@@ -79,6 +114,7 @@ impl Postgres {
             .args(["-p", &self.port.to_string()])
             .args(["-c", "listen_addresses=127.0.0.1", "-c", "fsync=off"])
             .args(["-c", &format!("unix_socket_directories={socket}")])
+            .args(self.settings.iter().flat_map(|setting| ["-c", setting]))
             .spawn();
         self.server = Some(server.unwrap());
         let url = self.url();
@@ -97,6 +133,18 @@ impl Drop for Postgres {
             let _may_have_exited = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGQUIT);
         }
     }
+}
+
+/// An empty directory that the server's user owns.
+fn new_data_dir() -> TempDir {
+    let data_dir = tempfile::tempdir().unwrap();
+    // The server does not start on a directory that others can read.
+    set_permissions(data_dir.path(), Permissions::from_mode(0o700)).unwrap();
+    if rustix::process::geteuid().is_root() {
+        let owner = Some(UNPRIVILEGED_UID);
+        chown(data_dir.path(), owner, owner).unwrap();
+    }
+    data_dir
 }
 
 async fn accepts_connections(url: &str) -> bool {

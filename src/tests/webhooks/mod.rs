@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use lockkeeper::domain::WebhookFormat;
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::{
     Config, GroupConfig, StorageConfig, WebhookConfig, WebhookSecret, WebhookUrl,
@@ -79,11 +80,16 @@ impl Receiver {
 
     /// Waits for the next request, which has a valid signature.
     async fn next_request(&mut self) -> Value {
-        let line = timeout(WAIT_TIMEOUT, self.stdout.next_line()).await;
-        let line = line.expect("the receiver gets a request").unwrap().unwrap();
-        let request: Value = serde_json::from_str(&line).unwrap();
+        let request = self.next_unverified_request().await;
         assert_eq!(request["verified"], true, "{request}");
         request
+    }
+
+    /// Waits for the next request.
+    async fn next_unverified_request(&mut self) -> Value {
+        let line = timeout(WAIT_TIMEOUT, self.stdout.next_line()).await;
+        let line = line.expect("the receiver gets a request").unwrap().unwrap();
+        serde_json::from_str(&line).unwrap()
     }
 
     /// Waits for the next request and returns its event.
@@ -154,6 +160,84 @@ async fn a_flag_sends_an_event_when_it_is_raised_and_when_it_is_cleared() {
     assert_eq!(cleared["data"]["key"], "lock:a");
     assert_eq!(cleared["data"]["flag"], "no-expiry");
     wait_for_event_count(&console.api(), "delivered", 2).await;
+}
+
+#[tokio::test]
+async fn slack_gets_a_message_and_pagerduty_an_incident_that_is_resolved() {
+    let nodes = RedisNodes::start(1).await;
+    let mut slack = Receiver::start_with_statuses("200").await;
+    let mut pagerduty = Receiver::start_with_statuses("202").await;
+    let group = GroupConfig {
+        keys: vec!["lock:*".to_owned()],
+        keys_are_explicit: true,
+        ..nodes.config()
+    };
+    let webhooks = vec![
+        WebhookConfig {
+            name: "chat".to_owned(),
+            format: WebhookFormat::Slack,
+            secret: None,
+            ..slack.config()
+        },
+        WebhookConfig {
+            format: WebhookFormat::Pagerduty,
+            ..pagerduty.config()
+        },
+    ];
+    let config = Config {
+        webhooks,
+        ..Config::with_groups(vec![group])
+    };
+    let _console = TestConsole::start_with_config(config, Clock::system()).await;
+    nodes.set(0, b"lock:<!here>", b"S3CRET-token", None).await;
+    let message = slack.next_unverified_request().await;
+    let text = message["body"]["text"].as_str().unwrap();
+    assert!(text.starts_with("lock:&lt;!here&gt; in orders: "), "{text}");
+    assert!(message["headers"].get("webhook-signature").is_none());
+    let opened = pagerduty.next_unverified_request().await["body"].clone();
+    assert_eq!(opened["event_action"], "trigger");
+    assert_eq!(opened["payload"]["class"], "no-expiry");
+    nodes.delete(0, b"lock:<!here>").await;
+    let resolved = pagerduty.next_unverified_request().await["body"].clone();
+    assert_eq!(resolved["event_action"], "resolve");
+    assert_eq!(resolved["dedup_key"], opened["dedup_key"]);
+    for sent in [message, opened, resolved] {
+        assert!(!sent.to_string().contains("S3CRET-token"), "{sent}");
+    }
+}
+
+#[tokio::test]
+async fn a_test_reports_whether_the_receiver_accepts_it() {
+    let nodes = RedisNodes::start(1).await;
+    let mut receiver = Receiver::start_with_statuses("200,500").await;
+    let console = start_console(receiver.config_without_flags(), &nodes).await;
+    let api = console.api();
+    let listed = api.get("/api/v1/webhooks").await.json();
+    let webhook = &listed["webhooks"][0];
+    assert_eq!(
+        (&webhook["name"], &webhook["last_attempt"]),
+        (&json!("pager"), &json!(null))
+    );
+    assert!(!listed.to_string().contains("S3CRET"), "{listed}");
+    let test = "/api/v1/webhooks/pager/test";
+    let accepted = api.post(test, json!({})).await;
+    assert_eq!(
+        (accepted.status, &accepted.json()["error"]),
+        (200, &json!(null))
+    );
+    let event = receiver.next_event().await;
+    assert_eq!(
+        (&event["type"], &event["data"]["webhook"]),
+        (&json!("test"), &json!("pager"))
+    );
+    let failed = api.post(test, json!({})).await.json();
+    assert_eq!(failed["error"], "HTTP status 500 Internal Server Error");
+    let listed = api.get("/api/v1/webhooks").await.json();
+    assert_eq!(listed["webhooks"][0]["last_attempt"], failed);
+    let unknown = api.post("/api/v1/webhooks/other/test", json!({})).await;
+    assert_eq!(unknown.status, 422);
+    let log = api.get("/api/v1/audit?action=test-webhook").await.json();
+    assert_eq!(log["entries"].as_array().unwrap().len(), 3);
 }
 
 #[tokio::test]

@@ -14,13 +14,13 @@ pub fn AccountMenu() -> impl IntoView {
     view! { <WithCurrentUser show=account_menu /> }
 }
 
-/// A notice or a warning if the console does not require a sign-in.
+/// A warning if everyone who reaches the console can release locks.
 #[component]
 pub fn NoAuthNotice() -> impl IntoView {
     view! { <WithCurrentUser show=no_auth_notice /> }
 }
 
-/// The notice for the footer, where phones show it.
+/// The notice of a console that only users of its machine reach, for the footer.
 #[component]
 pub fn NoAuthFooterNotice() -> impl IntoView {
     view! { <WithCurrentUser show=no_auth_footer_notice /> }
@@ -96,13 +96,7 @@ fn describe_scope(user: &CurrentUser) -> String {
 
 fn no_auth_notice(user: CurrentUser) -> AnyView {
     match user.session {
-        SessionKind::SignedIn | SessionKind::External => ().into_any(),
-        SessionKind::Local => view! {
-            <p class="mb-3 text-xs text-muted max-sm:hidden">
-                {shell::no_sign_in()}
-            </p>
-        }
-        .into_any(),
+        SessionKind::SignedIn | SessionKind::External | SessionKind::Local => ().into_any(),
         SessionKind::Open => view! {
             <div class="mb-4">
                 <Banner tone=Tone::Alarm announced=false>
@@ -118,8 +112,6 @@ fn no_auth_notice(user: CurrentUser) -> AnyView {
 fn no_auth_footer_notice(user: CurrentUser) -> AnyView {
     match user.session {
         SessionKind::SignedIn | SessionKind::External | SessionKind::Open => ().into_any(),
-        SessionKind::Local => {
-            view! { <span class="sm:hidden">{shell::no_sign_in()}</span> }.into_any()
-        }
+        SessionKind::Local => view! { <span>{shell::no_sign_in()}</span> }.into_any(),
     }
 }

@@ -1,5 +1,6 @@
-//! Signals for a tab in the background: the number of locks that need attention in the title, a dot
-//! on the icon if there are new ones, and a browser notification if the user enabled it.
+//! Signals for a tab in the background: the number of locks and nodes that need attention in the
+//! title, a dot on the icon if there are new ones, and a browser notification if the user enabled
+//! it.
 
 use leptos::leptos_dom::helpers::{set_timeout, window_event_listener_untyped};
 use leptos::prelude::*;
@@ -24,14 +25,19 @@ const ATTENTION_ICON: &str = "/favicon-attention.svg";
 #[component]
 pub fn AttentionIndicator() -> impl IntoView {
     let live = Live::expect();
-    let count = Memo::new(move |_| live.with_counts(|counts| counts.attention));
+    let nodes = Memo::new(move |_| u32::try_from(live.failed_node_count()).unwrap_or(u32::MAX));
+    let count =
+        Memo::new(move |_| live.with_counts(|counts| counts.attention.saturating_add(nodes.get())));
     let is_new = RwSignal::new(false);
     Effect::new(move |before: Option<u32>| {
         let count = count.get();
-        // Locks that needed attention when the page was opened are not news.
+        // What needed attention when the page was opened are not news.
         if before.is_some_and(|before| count > before) && is_tab_inactive() {
             is_new.set(true);
-            notify(count);
+            notify(&match nodes.get_untracked() {
+                0 => shell::need_attention(count),
+                _ => shell::attention_notice(count),
+            });
         }
         count
     });
@@ -75,7 +81,7 @@ fn is_tab_inactive() -> bool {
     document().hidden() || !document().has_focus().unwrap_or(true)
 }
 
-fn notify(count: u32) {
+fn notify(text: &str) {
     if !notifications_enabled() {
         return;
     }
@@ -85,7 +91,7 @@ fn notify(count: u32) {
     options.set_tag("lockkeeper-attention");
     // Browsers on phones allow notifications only from a service worker; the constructor fails
     // there.
-    let _unsupported = Notification::new_with_options(&shell::need_attention(count), &options);
+    let _unsupported = Notification::new_with_options(text, &options);
 }
 
 /// The switch for notifications. It requests the browser's permission only when it is pressed.

@@ -19,13 +19,13 @@ pub fn AuditChain(
         Ok(ChainCheck::Done(checked)) if checked.error_count > 0 => {
             view! { <BrokenChain checked /> }.into_any()
         }
-        Ok(ChainCheck::Done(checked)) => {
+        Ok(ChainCheck::Done(checked)) => status_line(move || {
             let when = format::time_of_day(checked.started_at);
-            status_line(t::chain_verified(checked.first_seq, checked.last_seq, when))
-        }
-        Ok(ChainCheck::InProgress) => status_line(t::chain_verifying().to_owned()),
+            t::chain_verified(checked.first_seq, checked.last_seq, when)
+        }),
+        Ok(ChainCheck::InProgress) => status_line(|| t::chain_verifying().to_owned()),
         // Without permission for the result, the user sees how to verify the log with the CLI.
-        Ok(ChainCheck::Unavailable) | Err(_) => status_line(t::chain_not_verified().to_owned()),
+        Ok(ChainCheck::Unavailable) | Err(_) => status_line(|| t::chain_not_verified().to_owned()),
     });
     view! {
         <div class="mt-2">
@@ -34,7 +34,7 @@ pub fn AuditChain(
     }
 }
 
-fn status_line(text: String) -> AnyView {
+fn status_line(text: impl Fn() -> String + Send + 'static) -> AnyView {
     view! {
         <p class="text-xs text-muted">
             {t::chain_intro()} {text} <code>"lockkeeper audit verify"</code>
@@ -47,7 +47,7 @@ fn status_line(text: String) -> AnyView {
 fn BrokenChain(checked: ChainCheckResult) -> impl IntoView {
     view! {
         <Banner tone=Tone::Alarm>
-            <p class="font-semibold">{t::chain_broken(checked.error_count, format::time_of_day(checked.started_at))}</p>
+            <p class="font-semibold">{move || t::chain_broken(checked.error_count, format::time_of_day(checked.started_at))}</p>
             <p>{t::chain_broken_advice()} <code>"lockkeeper audit verify"</code></p>
         </Banner>
     }

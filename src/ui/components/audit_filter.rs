@@ -7,7 +7,7 @@ use strum::VariantArray as _;
 use crate::domain::{AuditFilter, GroupView, OperationKind, OperationResult, Timestamp};
 use crate::ui::audit_query::AuditQuery;
 use crate::ui::i18n::{audit as t, terms};
-use crate::ui::kit::{Link, field::CONTROL};
+use crate::ui::kit::{Link, PhoneSheet, field::CONTROL};
 use crate::ui::live::Live;
 use crate::ui::{format, paths};
 
@@ -22,6 +22,7 @@ pub fn AuditFilterForm(
 ) -> impl IntoView {
     let live = Live::expect();
     let given = query.active_filter_count();
+    let ranges = ranges(&query, live.now.get_untracked());
     let filter = query.filter;
     // Untracked: a change of the groups must not render the form again while the user types.
     let groups = untrack(|| {
@@ -53,25 +54,15 @@ pub fn AuditFilterForm(
         }
     });
     let is_filtered = filter != AuditFilter::default();
-    let is_expanded = RwSignal::new(false);
     view! {
         <form action=paths::AUDIT method="get" role="search" class="mb-4 flex flex-wrap items-end gap-2">
             <label class="flex min-w-52 max-w-md grow flex-col gap-1 text-xs text-muted max-sm:basis-full">
                 {t::find()}
                 <input type="search" name="q" class=CONTROL value=filter.text autocomplete="off" spellcheck="false" />
             </label>
-            // On phones the other filters are folded, so that the latest entries are on the first
-            // screen.
-            <button
-                type="button"
-                class="needs-script h-9 rounded-md border border-line-strong px-3 aria-expanded:w-full aria-expanded:bg-accent-soft sm:hidden"
-                aria-expanded=move || is_expanded.get().to_string()
-                aria-controls="audit-filters"
-                on:click=move |_| is_expanded.update(|is_expanded| *is_expanded = !*is_expanded)
-            >
-                {t::filters(given)}
-            </button>
-            <div id="audit-filters" class="table-more" class=("is-unfolded", move || is_expanded.get())>
+            // On phones the other filters are in a sheet, so that the latest entries are on the
+            // first screen.
+            <PhoneSheet id="audit-filters" label=t::filters(given) class="h-9 rounded-md border border-line-strong px-3" close_label=t::close()>
             <FilterSelect name="action" label=t::operation() any=t::all_operations() options=operations chosen=filter.action.map(|kind| kind.slug().to_owned()) />
             <FilterSelect name="result" label=t::result() any=t::all_results() options=results chosen=filter.result.map(|result| result.slug().to_owned()) />
             <FilterSelect name="group" label=t::group() any=t::all_groups() options=groups chosen=filter.group />
@@ -87,11 +78,12 @@ pub fn AuditFilterForm(
                 {t::until_utc()}
                 <input type="datetime-local" name="until" class=CONTROL value=to_minutes(filter.until) />
             </label>
-            </div>
+            {ranges}
             {of_lock}
-            <button type="submit" class="h-9 rounded-md bg-accent px-3 font-medium text-on-accent">
+            <button type="submit" class="h-9 rounded-md bg-accent px-3 font-medium text-on-accent max-sm:basis-full">
                 {t::show()}
             </button>
+            </PhoneSheet>
             {is_filtered
                 .then(|| {
                     view! {
@@ -101,6 +93,27 @@ pub fn AuditFilterForm(
                     }
                 })}
         </form>
+    }
+}
+
+/// Links to the entries of the last hour, day and week.
+fn ranges(query: &AuditQuery, now: Timestamp) -> impl IntoView + use<> {
+    let link = |hours: i64, label: &'static str| {
+        // Whole minutes, as in the form's fields.
+        let minute = now.millis() / 60_000 - hours * 60;
+        let path = query.since(Timestamp::from_millis(minute * 60_000)).path();
+        view! {
+            <Link href=path class="inline-flex h-9 items-center rounded-md px-2 text-muted whitespace-nowrap hover:bg-sunken hover:text-ink">
+                {label}
+            </Link>
+        }
+    };
+    view! {
+        <nav aria-label=t::ranges() class="flex">
+            {link(1, t::last_hour())}
+            {link(24, t::last_day())}
+            {link(168, t::last_week())}
+        </nav>
     }
 }
 

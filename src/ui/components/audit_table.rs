@@ -3,8 +3,8 @@
 use leptos::prelude::*;
 
 use super::audit_diff::AuditDiff;
-use super::lock_name::LockName;
-use crate::domain::{AuditEntry, AuditFilter, OperationResult, Timestamp};
+use super::lock_name::{CommonPrefixes, LockName};
+use crate::domain::{AuditEntry, AuditFilter, OperationResult};
 use crate::ui::audit_query::AuditQuery;
 use crate::ui::i18n::{audit as t, audit_details, punctuation, terms};
 use crate::ui::kit::card::CARD;
@@ -19,9 +19,13 @@ pub fn AuditTable(
     entries: Vec<AuditEntry>,
 ) -> impl IntoView {
     const HEAD: &str = "px-3 py-2 text-start font-medium text-muted";
-    let rows = entries
-        .into_iter()
-        .map(|entry| view! { <AuditRow entry /> });
+    let keys = entries.iter().filter_map(|entry| entry.key.as_ref());
+    let prefixes = CommonPrefixes::of(keys);
+    let rows = entries.into_iter().map(|entry| {
+        let key = entry.key.as_ref();
+        let shared_bytes = key.map_or(0, |key| prefixes.shared_bytes(key));
+        view! { <AuditRow entry shared_bytes /> }
+    });
     let titles = [
         t::time(),
         t::principal(),
@@ -49,7 +53,7 @@ pub fn AuditTable(
 }
 
 #[component]
-fn AuditRow(entry: AuditEntry) -> impl IntoView {
+fn AuditRow(entry: AuditEntry, shared_bytes: usize) -> impl IntoView {
     const CELL: &str = "px-3 py-2 align-top";
     let live = Live::expect();
     let lock = match entry.lock() {
@@ -58,7 +62,7 @@ fn AuditRow(entry: AuditEntry) -> impl IntoView {
             view! {
                 <span class="min-w-0">
                     <Link href=href class="hover:underline">
-                        <LockName key=id.key />
+                        <LockName key=id.key shared=Signal::stored(shared_bytes) />
                     </Link>
                     <span class="block text-xs text-muted">{id.group}</span>
                 </span>
@@ -73,7 +77,8 @@ fn AuditRow(entry: AuditEntry) -> impl IntoView {
         .map_or_else(|| "–".to_owned(), format::escape_invisible);
     let (actor, origin_text) = (format::escape_invisible(&entry.actor), origin(&entry));
     let subject = entry.subject.as_deref().map(format::escape_invisible);
-    let (time, started_at) = (format_date_time(entry.started_at), entry.started_at);
+    let started_at = entry.started_at;
+    let time = move || format::date_time(started_at);
     let ago = move || format::ago(started_at, live.now.get());
     view! {
         <tr role="row">
@@ -177,22 +182,5 @@ fn origin(entry: &AuditEntry) -> String {
     match &entry.address {
         Some(address) => via + punctuation::comma() + address,
         None => via,
-    }
-}
-
-/// Formats a timestamp as `2026-11-20 18:48:05`.
-pub fn format_date_time(at: Timestamp) -> String {
-    let text = at.to_string();
-    text.get(..19).unwrap_or(&text).replace('T', " ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_date_time_includes_the_date() {
-        let at = Timestamp::from_millis(1_795_200_485_556);
-        assert_eq!(format_date_time(at), "2026-11-20 18:48:05");
     }
 }

@@ -1,10 +1,12 @@
-//! The banners above every page: a stale event stream, a group without a reachable node, a lost
+//! The banners above every page: a stale event stream, nodes that are not up or came back, a lost
 //! lock.
 
 use leptos::prelude::*;
 
 use super::error_notice::ErrorNotice;
 use super::lost_locks::LostLocks;
+use super::node_outages::NodeOutages;
+use super::node_recoveries::NodeRecoveries;
 use crate::domain::operation_error::AuthenticationError;
 use crate::domain::{GroupView, OperationError};
 use crate::ui::format;
@@ -60,7 +62,7 @@ pub fn Banners() -> impl IntoView {
                         view! {
                             <Banner tone=Tone::Alarm>
                                 <p class="font-semibold">{move || shell::stale_for(stale_for(live, last_heard))}</p>
-                                <p>{shell::stale_advice(format::time_of_day(last_heard))}</p>
+                                <p>{move || shell::stale_advice(format::time_of_day(last_heard))}</p>
                             </Banner>
                         }
                     })
@@ -78,6 +80,8 @@ pub fn Banners() -> impl IntoView {
                 let others = (!others.is_empty()).then(|| view! { <MoreUnreachableGroups others /> }.into_any());
                 unreachable.chain(others).collect_view()
             }}
+            <NodeOutages />
+            <NodeRecoveries />
             <LostLocks />
         </div>
     }

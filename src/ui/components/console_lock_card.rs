@@ -73,6 +73,7 @@ fn lease_progress(lock: &ConsoleLock) -> LeaseProgress {
         started_at: lock.expires_at.plus_millis(-ttl_ms).max(acquired_at),
         outlives_lease: false,
         at_risk: false,
+        is_held: true,
     }
 }
 

@@ -33,6 +33,7 @@ pub fn ErrorNotice(
         | OperationError::PossibleLock { .. }
         | OperationError::NotReleasable { .. }
         | OperationError::HoldChanged { .. }
+        | OperationError::LeaseNotRevoked { .. }
         | OperationError::HoldEnded { .. }
         | OperationError::SignInRequired { .. }
         | OperationError::Forbidden { .. }

@@ -4,8 +4,8 @@
 use leptos::prelude::*;
 
 use super::group_strips::state_tone;
-use crate::domain::NodeState;
 use crate::domain::node_history::{HealthInterval, HealthMinute, HealthTimeline, MINUTES};
+use crate::domain::{NodeState, Timestamp};
 use crate::ui::format;
 use crate::ui::i18n::{nodes as t, punctuation, terms};
 use crate::ui::kit::{Table, Tone};
@@ -22,9 +22,6 @@ pub fn HealthStrip(
     /// The node's state per minute.
     timeline: HealthTimeline,
 ) -> impl IntoView {
-    let minutes = timeline.minutes();
-    let label = summary(&minutes);
-    let bars = minutes.iter().enumerate().map(minute_bar).collect_view();
     let rows = timeline
         .intervals()
         .iter()
@@ -34,15 +31,7 @@ pub fn HealthStrip(
     view! {
         <figure class="flex flex-col gap-1">
             <figcaption class="text-xs text-muted">{t::last_hour()}</figcaption>
-            <svg
-                class="h-6 w-full"
-                viewBox=format!("0 0 {} {HEIGHT}", MINUTE_WIDTH * MINUTES)
-                preserveAspectRatio="none"
-                role="img"
-                aria-label=label
-            >
-                {bars}
-            </svg>
+            <HealthBars timeline />
             <details class="text-xs">
                 <summary class="text-muted">{t::as_a_table()}</summary>
                 <Table
@@ -54,6 +43,28 @@ pub fn HealthStrip(
                 </Table>
             </details>
         </figure>
+    }
+}
+
+/// The last hour of a node as bars, without the table.
+#[component]
+pub fn HealthBars(
+    /// The node's state per minute.
+    timeline: HealthTimeline,
+) -> impl IntoView {
+    let minutes = timeline.minutes();
+    let label = summary(&minutes);
+    let bars = minutes.iter().enumerate().map(minute_bar).collect_view();
+    view! {
+        <svg
+            class="h-5 w-full"
+            viewBox=format!("0 0 {} {HEIGHT}", MINUTE_WIDTH * MINUTES)
+            preserveAspectRatio="none"
+            role="img"
+            aria-label=label
+        >
+            {bars}
+        </svg>
     }
 }
 
@@ -79,14 +90,22 @@ fn interval_row(interval: &HealthInterval) -> impl IntoView + use<> {
         (Some(state), false) => terms::node_state(state).to_owned(),
     };
     let slowest = interval.slowest_us.map(latency);
+    let at = interval.at;
     view! {
         <tr>
-            <td class="pe-3">{format::time_of_day(interval.at)[..5].to_owned()}</td>
+            <td class="pe-3">{move || hour_and_minute(at)}</td>
             <td class="pe-3">{interval.minute_count}</td>
             <td class="pe-3">{state}</td>
             <td>{slowest.unwrap_or_else(|| "–".to_owned())}</td>
         </tr>
     }
+}
+
+/// The start of a minute: `03:07 UTC`.
+fn hour_and_minute(at: Timestamp) -> String {
+    let time = format::clock_time(at);
+    let zone = format::zone_name(at);
+    format!("{} {zone}", time.get(..5).unwrap_or(&time))
 }
 
 /// The strip as a sentence, for screen readers.

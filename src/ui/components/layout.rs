@@ -95,6 +95,7 @@ fn Navigation(is_sign_in: Memo<bool>) -> impl IntoView {
             {tab(paths::OWNERS, shell::owners())}
             {tab(paths::NODES, shell::nodes())}
             {tab(paths::WAITS, shell::waits())}
+            {tab(paths::ACTIVITY, shell::activity())}
             {tab(paths::MINE, shell::mine())}
             {tab(paths::AUDIT, shell::audit())}
         </nav>

@@ -3,7 +3,7 @@
 
 use leptos::prelude::*;
 
-use crate::domain::{Flag, Lease, Lock, Timestamp};
+use crate::domain::{Flag, Lease, Lock, Timestamp, Verdict};
 use crate::ui::format::{self, LeaseWords};
 use crate::ui::i18n::locks as t;
 use crate::ui::live::Live;
@@ -26,6 +26,8 @@ pub struct LeaseProgress {
     pub outlives_lease: bool,
     /// Whether the lease is about to expire without a renewal.
     pub at_risk: bool,
+    /// Whether an owner holds the lock. The lease of a partial or split lock has a neutral colour.
+    pub is_held: bool,
 }
 
 impl LeaseProgress {
@@ -39,6 +41,7 @@ impl LeaseProgress {
                 .map_or(lock.acquired_at, |renewed| renewed.max(lock.acquired_at)),
             outlives_lease: lock.format.outlives_lease(),
             at_risk: lock.has_flag(Flag::AtRisk),
+            is_held: lock.verdict == Verdict::Held,
         }
     }
 
@@ -79,6 +82,10 @@ impl LeaseText {
             match format::lease(progress.lease, progress.outlives_lease, now) {
                 _ if is_gone => ("–".to_owned(), "text-muted", default_title()),
                 LeaseWords::None => (t::lease_none().to_owned(), "text-alarm", default_title()),
+                LeaseWords::Session => {
+                    let title = t::lease_session_title().to_owned();
+                    (t::lease_session().to_owned(), "text-ink", title)
+                }
                 LeaseWords::Left(left) if progress.at_risk => (left, "text-warn", default_title()),
                 LeaseWords::Left(left) => (left, "text-ink", default_title()),
                 LeaseWords::Over => (t::lease_over().to_owned(), "text-muted", default_title()),
@@ -168,8 +175,10 @@ impl BarState {
     fn fill_class(&self) -> String {
         let colour = if self.progress.at_risk {
             "fill-warn"
-        } else {
+        } else if self.progress.is_held {
             "fill-held"
+        } else {
+            "fill-faint"
         };
         match self.renewals {
             0 => colour.to_owned(),
@@ -259,6 +268,7 @@ mod tests {
             started_at: NOW.plus_millis(start_ms),
             outlives_lease: false,
             at_risk: false,
+            is_held: true,
         }
     }
 

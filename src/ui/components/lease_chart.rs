@@ -3,8 +3,8 @@
 
 use leptos::prelude::*;
 
-use super::chart_format::utc_time;
 use super::lease_bar::LeaseProgress;
+use super::margin_strip::MarginStrip;
 use crate::domain::lease_timeline::{LeaseSegment, lease_segments, with_current_lease};
 use crate::domain::{History, LockId, RenewalEvent, Timestamp, Verdict};
 use crate::ui::format;
@@ -15,6 +15,7 @@ use crate::ui::live::Live;
 
 /// The length of the displayed past.
 const MAX_PAST_MS: i64 = 15 * 60_000;
+const MIN_PAST_MS: i64 = 60_000;
 /// The number of renewals kept while the page is open.
 const MAX_RENEWALS: usize = 100;
 
@@ -55,7 +56,7 @@ pub fn LeaseChart(
     });
     let end_labels = Signal::derive(move || {
         let (time_range, _) = series.ranges.get();
-        let utc = |ms| utc_time(Timestamp::from_millis(ms));
+        let utc = |ms| format::time_of_day(Timestamp::from_millis(ms));
         (utc(time_range.from), utc(time_range.until))
     });
     let content = move || {
@@ -72,14 +73,18 @@ pub fn LeaseChart(
                         id="lease-chart"
                         title=t::lease_over_time()
                         summary=Signal::derive(move || series.summary())
-                        ends=end_labels
-                        reach=series.ranges
+                        axis_labels=end_labels
+                        scales=series.ranges
                         strokes=Signal::derive(move || series.strokes())
                         levels
                         present=Signal::derive(move || live.now.get().millis())
+                        present_label=t::now()
+                        ticks=Signal::derive(move || ticks(series.ranges.get().1))
+                        read_out=move |at| series.read_out(at)
                         table
                     />
                 </div>
+                <MarginStrip segments=series.segments />
             }
         })
     };
@@ -165,18 +170,39 @@ impl LeaseSeries {
         t::lease_chart(&renewals_text, &left)
     }
 
+    /// The lease that was left at a time.
+    fn read_out(self, at: i64) -> Option<String> {
+        let left = self.segments.with(|segments| {
+            let segment = segments
+                .iter()
+                .rev()
+                .find(|segment| segment.from.millis() <= at)?;
+            u64::try_from(segment.expires_at.millis() - at).ok()
+        })?;
+        let time = format::clock_time(Timestamp::from_millis(at));
+        Some(format!("{time} · {}", t::lease_left(&format::span(left))))
+    }
+
     /// The renewals as table rows, the latest first.
     fn rows(self) -> Vec<Vec<String>> {
         let row = |renewal: &RenewalEvent| {
             let left = renewal.expires_at.millis_since(renewal.at);
             vec![
-                utc_time(renewal.at),
+                format::time_of_day(renewal.at),
                 format::span(u64::try_from(left).unwrap_or(0)),
             ]
         };
         self.renewals
             .with(|renewals| renewals.iter().rev().map(row).collect())
     }
+}
+
+/// The labelled values of the axis of the lease: none left, the half, and the longest lease.
+fn ticks(lease_range: Scale) -> Vec<(i64, String)> {
+    let tick = |at: i64| (at, format::span(u64::try_from(at).unwrap_or(0)));
+    [0, lease_range.until / 2, lease_range.until]
+        .map(tick)
+        .to_vec()
 }
 
 /// Computes the ranges of the axes: time and remaining lease.
@@ -190,9 +216,11 @@ fn axis_ranges(segments: &[LeaseSegment], now: i64) -> (Scale, Scale) {
     let highest = segments
         .iter()
         .map(|segment| segment.expires_at.millis_since(segment.from));
+    // The past is most of the picture, also for a long lease of a new hold.
+    let from = first.clamp(now - MAX_PAST_MS, now - MIN_PAST_MS);
     let time_range = Scale {
-        from: first.max(now - MAX_PAST_MS),
-        until: end.clamp(now, now + MAX_PAST_MS),
+        from,
+        until: end.clamp(now, now + (now - from) / 2),
     };
     let lease_range = Scale {
         from: 0,
@@ -246,6 +274,20 @@ fn strokes(segments: &[LeaseSegment], time_range: Scale, now: Timestamp) -> Vec<
 mod tests {
     use super::*;
     use crate::domain::testing::NOW;
+
+    #[test]
+    fn the_future_is_at_most_a_third_of_the_picture() {
+        let now = NOW.plus_millis(3_600_000);
+        let renewal = RenewalEvent {
+            at: now.plus_millis(-1_000),
+            expires_at: now.plus_millis(86_400_000),
+        };
+        let segments = lease_segments(&[renewal], &[], now);
+        let (time_range, lease_range) = axis_ranges(&segments, now.millis());
+        assert_eq!(time_range.from, now.millis() - MIN_PAST_MS);
+        assert_eq!(time_range.until, now.millis() + MIN_PAST_MS / 2);
+        assert_eq!(lease_range.until, 86_401_000);
+    }
 
     #[test]
     fn a_lease_falls_rises_on_renewal_and_is_projected_to_its_expiry() {

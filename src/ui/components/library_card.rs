@@ -23,6 +23,7 @@ pub fn LibraryCard(
                 &format::span(cadence.interval_ms.into()),
                 &format::span(cadence.lease_ms.into()),
             ),
+            None if format.is_kept_alive() => t::kept_alive().to_owned(),
             None => t::renews_unknown().to_owned(),
         };
         let after = t::after_release(libraries::after_release(format));

@@ -1,10 +1,14 @@
-//! Whether the page is live: "live, 0.2 s ago", or since when it is stale.
+//! Whether the page is live, with the age of its data if that is notable, or since when it is
+//! stale.
 
 use leptos::prelude::*;
 
 use crate::ui::format;
 use crate::ui::i18n::shell;
 use crate::ui::live::{Freshness, Live};
+
+/// The age of data up to which it is not shown, in milliseconds.
+const RECENT_MS: i64 = 3_000;
 
 /// Whether the page is live.
 #[component]
@@ -14,8 +18,11 @@ pub fn LiveIndicator() -> impl IntoView {
     let text = move || match freshness.get() {
         Freshness::Starting => shell::connecting().to_owned(),
         Freshness::Live => match live.last_polled_at() {
-            Some(polled_at) => shell::live_since(format::ago(polled_at, live.now.get())),
-            None => shell::live().to_owned(),
+            // A small number would change all the time.
+            Some(polled_at) if live.now.get().millis_since(polled_at) > RECENT_MS => {
+                shell::live_since(format::ago(polled_at, live.now.get()))
+            }
+            Some(_) | None => shell::live().to_owned(),
         },
         Freshness::Stale(last_heard) => {
             shell::not_live_since(format::ago(last_heard, live.now.get()))

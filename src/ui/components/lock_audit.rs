@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use super::audit_filter::humanize_slug;
-use super::audit_table::{AuditEntryResult, format_date_time};
+use super::audit_table::AuditEntryResult;
 use super::error_notice::ErrorNotice;
 use super::lock_history;
 use super::resource_view::ResourceResultView;
@@ -83,14 +83,15 @@ fn LockAuditItem(entry: AuditEntry) -> impl IntoView {
         format::escape_invisible(&entry.actor),
     );
     let reason = entry.reason.as_deref().map(format::escape_invisible);
-    let time = format_date_time(entry.started_at);
+    let started_at = entry.started_at;
+    let time = move || format::date_time(started_at);
     view! {
         <li class="border-s-2 border-line ps-3">
             <p>
                 <span class="font-medium">{operation}</span>
                 {t::by()}
                 <bdi>{actor}</bdi>
-                <span class="text-muted tabular-nums">" · "{time}" UTC"</span>
+                <span class="text-muted tabular-nums">" · "{time}</span>
             </p>
             {reason.map(|reason| view! { <p class="wrap-anywhere text-muted"><bdi>{reason}</bdi></p> })}
             <AuditEntryResult entry />

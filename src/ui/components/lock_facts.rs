@@ -6,7 +6,8 @@ use super::lease_bar::{LeaseBar, LeaseProgress};
 use super::owner_name::format_fingerprint;
 use super::verdict_badge::extra_flags;
 use crate::domain::{
-    AcquiredAtSource, GroupView, Lock, Mode, Owner, RenewalStats, Timestamp, owners::host,
+    AcquiredAtSource, GroupView, Lock, Mode, Owner, OwnerIdentity, RenewalStats, Timestamp,
+    owners::host,
 };
 use crate::ui::i18n::lock::{self as t, renewed as clause};
 use crate::ui::i18n::{punctuation, reasons, terms};
@@ -35,13 +36,6 @@ pub fn LockFacts(
         let owners = lock.read().owners.clone().into_iter();
         owners
             .map(|owner| view! { <OwnerFact owner /> })
-            .collect_view()
-    };
-    let contention = move || {
-        let lock = lock.read();
-        let lines = contention_lines(&lock, live.group(&lock.id.group).as_ref()).into_iter();
-        lines
-            .map(|line| view! { <span class="block wrap-anywhere">{line}</span> })
             .collect_view()
     };
     let format = move || {
@@ -83,8 +77,6 @@ pub fn LockFacts(
                 {move || renewals_sentence(&lock.read().renewals, live.now.get())}
                 <Note>{move || t::source(lock.read().renewals.source).to_owned()}</Note>
             </dd>
-            <dt>{t::contention()}</dt>
-            <dd>{move || contention()}</dd>
             <dt>{t::format()}</dt>
             <dd>
                 {move || format()}
@@ -111,9 +103,15 @@ fn OwnerFact(owner: Owner) -> impl IntoView {
         let label = t::locks_on_host(&format::shorten(&format::escape_invisible(host), 48));
         view! { <RelatedLocksLink href=paths::search_locks(host) label /> }
     });
+    let page = paths::owner(&OwnerIdentity::of(
+        owner.label.as_deref(),
+        &owner.fingerprint,
+    ));
     view! {
         <span class="block wrap-anywhere not-first:mt-2">
-            <bdi>{label}</bdi>
+            <Link href=page class="rounded underline underline-offset-2">
+                <bdi>{label}</bdi>
+            </Link>
         </span>
         <Note>{t::fingerprint()} " " <span class="font-mono select-all text-ink">{format_fingerprint(&owner.fingerprint)}</span></Note>
         {holds.map(|holds| view! { <Note>{holds}</Note> })}
@@ -174,7 +172,7 @@ fn rounded(rate: f64) -> u64 {
 }
 
 /// Describes each sign of contention, or why there is none.
-fn contention_lines(lock: &Lock, group: Option<&GroupView>) -> Vec<String> {
+pub fn contention_lines(lock: &Lock, group: Option<&GroupView>) -> Vec<String> {
     let mut lines: Vec<String> = lock.evidence.iter().map(terms::evidence).collect();
     let is_measured = lock.evidence.iter().any(|sign| sign.kind == "idle-touch");
     let of_nodes = || {

@@ -4,12 +4,13 @@ use leptos::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::chart_format::{hold_tone, utc_time};
+use super::chart_format::hold_tone;
+use super::hold_histogram::HoldHistogram;
 use super::lease_chart::LeaseChart;
 use super::owners_chart::OwnersChart;
 use super::resource_view::ResourceView;
 use crate::domain::{
-    Fingerprint, History, Hold, HoldStats, LockId, StartSource, StatsScope, Timestamp,
+    Fingerprint, History, Hold, HoldStats, LockId, Retention, StartSource, StatsScope, Timestamp,
 };
 use crate::ui::i18n::lock::{self as t, renewed};
 use crate::ui::i18n::punctuation;
@@ -95,7 +96,10 @@ pub fn LockHistory(
 #[component]
 fn LockHistoryContent(history: History, id: LockId) -> impl IntoView {
     let live = Live::expect();
-    let retention = retention_sentence(&history);
+    let retention = {
+        let retention = history.retention.clone();
+        Signal::derive(move || retention_sentence(&retention))
+    };
     let hold_stats = hold_stats_sentence(history.hold_stats.as_ref());
     let has_several_nodes = {
         let group = untrack(|| live.group(&id.group));
@@ -115,6 +119,7 @@ fn LockHistoryContent(history: History, id: LockId) -> impl IntoView {
     }
     let gaps = history.gaps_ms();
     let (holds, renewals) = (history.holds.clone(), history.renewals);
+    let all_holds = holds.clone();
     let items = history.holds.into_iter().zip(gaps);
     let mut items: Vec<_> = items
         .map(|(hold, gap)| view! { <HoldItem hold gap id=id.clone() /> })
@@ -133,6 +138,7 @@ fn LockHistoryContent(history: History, id: LockId) -> impl IntoView {
         {lease}
         <OwnersChart holds renewals />
         <p class="mb-3">{hold_stats}</p>
+        <HoldHistogram holds=all_holds />
         <ol class="flex flex-col gap-2" aria-label=t::holds()>
             {items}
         </ol>
@@ -149,10 +155,13 @@ fn HoldItem(hold: Hold, gap: Option<u64>, id: LockId) -> impl IntoView {
     let title = format!("{} {}", t::fingerprint(), hold.fingerprint);
     let label = hold.label.as_deref().map(format::escape_invisible);
     let span = {
-        let from = start_time(&hold);
-        match hold.ended_at.map(utc_time) {
-            Some(until) => t::from_until(&from, &until),
-            None => t::since(&from),
+        let hold = hold.clone();
+        move || {
+            let from = start_time(&hold);
+            match hold.ended_at.map(format::time_of_day) {
+                Some(until) => t::from_until(&from, &until),
+                None => t::since(&from),
+            }
         }
     };
     let renewals = {
@@ -186,7 +195,11 @@ fn HoldItem(hold: Hold, gap: Option<u64>, id: LockId) -> impl IntoView {
 
 /// The start of a hold, marked where it is not exact.
 fn start_time(hold: &Hold) -> String {
-    let time = utc_time(hold.started_at);
+    let time = match hold.ended_at {
+        // The end of the hold has the zone.
+        Some(_) => format::clock_time(hold.started_at),
+        None => format::time_of_day(hold.started_at),
+    };
     match (hold.started_at_source, hold.started_at_uncertainty_ms) {
         (StartSource::Claimed, _) | (StartSource::Appeared, Some(0..1_000)) => time,
         (StartSource::Appeared, Some(_) | None) => renewed::about(&time),
@@ -214,8 +227,7 @@ fn hold_stats_sentence(hold_stats: Option<&HoldStats>) -> String {
     )
 }
 
-fn retention_sentence(history: &History) -> String {
-    let retention = &history.retention;
+fn retention_sentence(retention: &Retention) -> String {
     t::retention(
         &format::time_of_day(retention.since),
         retention.max_holds,

@@ -4,10 +4,11 @@ mod name_cell;
 
 use std::sync::Arc;
 
-use leptos::either::Either;
+use leptos::either::EitherOf3;
 use leptos::prelude::*;
 
 use self::name_cell::NameCell;
+use super::demand_history::{DemandHistory, MAX_SAMPLES};
 use super::lease_bar::{LeaseBar, LeaseProgress};
 use super::lock_name::CommonPrefixes;
 use super::lock_table::keyboard::Cursor;
@@ -17,19 +18,20 @@ use super::renewal_bars::RenewalBars;
 use super::selection::SelectBox;
 use super::time_display::TimeDisplay;
 use super::verdict_badge::{FlagBadges, VerdictBadge, extra_flags};
-use crate::domain::{Lock, Owner};
+use crate::domain::{Demand, Evidence, Flag, GoneReason, Lock, LockId, Owner};
 use crate::ui::format;
-use crate::ui::i18n::locks as t;
+use crate::ui::i18n::{locks as t, punctuation, terms};
 use crate::ui::kit::Badge;
-use crate::ui::live::Live;
+use crate::ui::kit::sparkline::Sparkline;
+use crate::ui::live::{Live, LockEnding};
 
 /// The state of a row.
 #[derive(Clone)]
 struct RowState {
     /// The lock, or its last known state after it was removed.
     lock: Arc<Lock>,
-    /// Set if the lock is no longer in the list: whether its end was observed.
-    removal: Option<bool>,
+    /// Set if the lock is no longer in the list: its end, if that was observed.
+    removal: Option<Option<LockEnding>>,
 }
 
 impl RowState {
@@ -81,7 +83,7 @@ pub fn LockRow(
             },
             None => RowState {
                 lock: Arc::clone(before.map_or(&lock, |before| &before.lock)),
-                removal: Some(live.ending(&id).is_some()),
+                removal: Some(live.ending(&id)),
             },
         }
     };
@@ -134,7 +136,7 @@ pub fn LockRow(
                 <NameCell id state prefixes shows_group is_active />
             </td>
             {group.map(|group| view! { <td role="cell" class="cell-group truncate text-muted" title=group.clone()>{group.clone()}</td> })}
-            <td role="cell" class="cell-owner truncate">
+            <td role="cell" class="cell-owner">
                 {move || view! { <Owners owners=state.read().lock.owners.clone() /> }}
             </td>
             <td role="cell" class="cell-lease">
@@ -147,6 +149,9 @@ pub fn LockRow(
             {move || {
                 let lock = state.get().lock;
                 view! {
+                    <td role="cell" class="cell-wanted whitespace-nowrap">
+                        <DemandFigure id=lock.id.clone() evidence=lock.evidence.clone() />
+                    </td>
                     <td role="cell" class="cell-renewals">
                         <RenewalBars renewals=lock.renewals.clone() />
                     </td>
@@ -165,18 +170,84 @@ fn Verdict(state: RowState) -> impl IntoView {
     let RowState { lock, removal } = state;
     // A frozen row whose lock left the loaded range may have ended or moved in the list.
     match removal {
-        Some(true) => Either::Left(view! { <Badge>{t::not_observed()}</Badge> }),
-        Some(false) => Either::Left(view! { <Badge>{t::moved_or_gone()}</Badge> }),
-        None => Either::Right(view! {
+        Some(Some(ending)) => EitherOf3::A(view! { <EndNote ending /> }),
+        Some(None) => EitherOf3::B(view! { <Badge>{t::moved_or_gone()}</Badge> }),
+        None => EitherOf3::C(view! {
             <VerdictBadge verdict=lock.verdict />
-            <FlagBadges flags=extra_flags(&lock) evidence=lock.evidence.clone() />
+            <RowFlags lock />
         }),
     }
 }
 
-/// All owners in one line.
+/// How and when a lock ended.
+#[component]
+fn EndNote(ending: LockEnding) -> impl IntoView {
+    let live = Live::expect();
+    let text = move || {
+        let ago = format::ago(ending.at, live.now.get());
+        match ending.ending {
+            GoneReason::Released => t::released_ago(ago),
+            GoneReason::Expired => t::expired_ago(ago),
+            GoneReason::Unknown => t::not_observed().to_owned(),
+        }
+    };
+    view! { <span class="truncate text-muted">{text}</span> }
+}
+
+/// The flags of a lock. Contention has a column of its own, where the table is wide enough for it.
+#[component]
+fn RowFlags(lock: Arc<Lock>) -> impl IntoView {
+    let (contended, flags): (Vec<Flag>, Vec<Flag>) = extra_flags(&lock)
+        .into_iter()
+        .partition(|flag| *flag == Flag::Contended);
+    let contended = (!contended.is_empty()).then(|| {
+        view! {
+            <span class="badge-contended">
+                <FlagBadges flags=contended evidence=lock.evidence.clone() />
+            </span>
+        }
+    });
+    view! {
+        <FlagBadges flags evidence=Vec::new() />
+        {contended}
+    }
+}
+
+/// The attempts or waiters, if there is evidence of them, and the attempts of the last minutes.
+#[component]
+fn DemandFigure(id: LockId, evidence: Vec<Evidence>) -> impl IntoView {
+    Demand::of(&evidence).map(|demand| {
+        let title = evidence.iter().map(terms::evidence);
+        let title = title.collect::<Vec<_>>().join(punctuation::comma());
+        let line = move || {
+            let values = DemandHistory::rates(&id);
+            (values.len() > 1).then(|| {
+                view! { <Sparkline values capacity=MAX_SAMPLES size="wanted-line h-4 w-10" /> }
+            })
+        };
+        view! {
+            <span class="flex items-center justify-between gap-1.5" title=title>
+                {t::demand(demand)}
+                {line}
+            </span>
+        }
+    })
+}
+
+/// All owners in one line, with their number if there are several.
 #[component]
 fn Owners(owners: Vec<Owner>) -> impl IntoView {
-    let name = |(nth, owner)| view! { {(nth > 0).then_some(" / ")} <OwnerName owner /> };
-    owners.into_iter().enumerate().map(name).collect_view()
+    let count = owners.len();
+    let count = (count > 1).then(|| {
+        view! { <span class="shrink-0 text-muted">{t::owner_count(count)}</span> }
+    });
+    let name = |owner| {
+        view! { <span class="min-w-0 overflow-hidden"><OwnerName owner is_short=true is_linked=true /></span> }
+    };
+    view! {
+        <span class="flex min-w-0 items-baseline gap-1.5">
+            {count}
+            {owners.into_iter().map(name).collect_view()}
+        </span>
+    }
 }

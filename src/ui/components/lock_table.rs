@@ -18,9 +18,12 @@ use leptos_router::hooks::use_navigate;
 use self::column::ColumnHeading;
 pub use self::empty_state::EmptyState;
 use self::keyboard::Cursor;
+use self::navigation::RowOpening;
 use self::viewport::Viewport;
 use self::virtual_rows::{ServerPage, ViewState, VirtualRows};
+use super::demand_history::DemandHistory;
 use super::lock_name::CommonPrefixes;
+use super::lock_peek::LockPeek;
 use super::lock_row::LockRow;
 use super::order_freeze::OrderFreeze;
 use super::pager::{PageRange, Pager};
@@ -32,7 +35,11 @@ use crate::domain::listing::Sort;
 use crate::ui::i18n::locks as t;
 use crate::ui::kit::card::CARD;
 use crate::ui::live::{Freshness, Live};
-use crate::ui::locks_query::LocksQuery;
+use crate::ui::locks_query::{LocksQuery, StatusFilter};
+
+/// How long the row of a lock that has ended stays, in milliseconds, and for how many locks at most.
+const LINGER_MS: i64 = 10_000;
+const MAX_LINGERING: usize = 20;
 
 /// The content of one table row: a lock, or a placeholder for one that is still loading.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -62,6 +69,7 @@ pub fn LockTable(
 ) -> impl IntoView {
     TimeDisplay::provide();
     let live = Live::expect();
+    DemandHistory::provide(live);
     let viewport = Viewport::new(live.offset_untracked());
     let order_freeze = OrderFreeze::new(live);
     let rows = derive_rows(live, query, viewport, order_freeze);
@@ -78,7 +86,16 @@ pub fn LockTable(
     let is_empty = Memo::new(move |_| rows.with(|rows| rows.total == 0));
     let is_stale = Memo::new(move |_| is_out_of_date(live));
     let pending = Memo::new(move |_| rows.with(|rows| rows.pending_changes));
-    let counted = Signal::derive(move || t::counted(rows.with(|rows| rows.total)));
+    let counted = Signal::derive(move || {
+        let listed = rows.with(|rows| rows.total.saturating_sub(rows.lingering));
+        // Without a filter by state, possible locks are listed, too.
+        let is_filtered = query.with(|query| query.status != StatusFilter::All);
+        let all = live.with_counts(|counts| counts.all);
+        match usize::try_from(all) {
+            Ok(all) if is_filtered && all > listed => t::counted_of(listed, all),
+            _ => t::counted(listed),
+        }
+    });
     let page = Memo::new(move |_| {
         rows.with(|rows| PageRange {
             from: rows.from,
@@ -91,12 +108,22 @@ pub fn LockTable(
         view! { <Row row_slot rows prefixes shows_group cursor /> }
     };
     let navigate = StoredValue::new(use_navigate());
-    let open = move |address: Option<String>, event: &web_sys::Event| {
-        if let Some(address) = address {
-            event.prevent_default();
-            navigate.with_value(|navigate| navigate(&address, NavigateOptions::default()));
+    let open = move |opening: Option<RowOpening>, event: &web_sys::Event| {
+        let Some(opening) = opening else { return };
+        event.prevent_default();
+        match opening {
+            RowOpening::Here(address) => {
+                navigate.with_value(|navigate| navigate(&address, NavigateOptions::default()));
+            }
+            RowOpening::NewTab(address) => {
+                // Fails only if the browser blocks the tab, which it reports itself.
+                let _blocked = window().open_with_url_and_target(&address, "_blank");
+            }
         }
     };
+    let pressed_at = StoredValue::new((0, 0));
+    let close_peek = move |()| cursor.is_peeking.set(false);
+    let peeked = Signal::derive(move || cursor.peeked());
 
     view! {
         <TableBar query counted pending order_freeze />
@@ -118,8 +145,9 @@ pub fn LockTable(
                         on:pointerleave=move |_| order_freeze.on_pointer_leave()
                         on:focusin=move |_| order_freeze.set_focus(true)
                         on:focusout=move |_| order_freeze.set_focus(false)
-                        on:click=move |event| open(navigation::href_of_clicked_name(&event), &event)
-                        on:keydown=move |event| open(navigation::href_of_entered_row(&event), &event)
+                        on:pointerdown=move |event| pressed_at.set_value((event.client_x(), event.client_y()))
+                        on:click=move |event| open(navigation::clicked_row(&event, pressed_at.get_value()), &event)
+                        on:keydown=move |event| open(navigation::entered_row(&event), &event)
                     >
                         <TableHead query rows has_several_groups />
                         <tbody role="rowgroup" id="lock-rows">
@@ -131,6 +159,7 @@ pub fn LockTable(
                 })
             }}
         </div>
+        <LockPeek id=peeked on_close=close_peek />
         // With JavaScript, further rows load on scrolling.
         <div class="without-script">
             <Pager query page />
@@ -191,7 +220,10 @@ fn derive_rows(
     viewport: Viewport,
     order_freeze: OrderFreeze,
 ) -> Memo<VirtualRows> {
+    // Changes only when a lock ends, and when its row has been displayed for long enough.
+    let ended = Memo::new(move |_| live.recent_endings(LINGER_MS, MAX_LINGERING));
     Memo::new(move |before: Option<&VirtualRows>| {
+        let ended = ended.get();
         let origin = before.map_or(0, |before| before.origin);
         let visible = viewport.visible_rows_untracked(origin);
         let query = query.get();
@@ -209,7 +241,12 @@ fn derive_rows(
             is_frozen,
             apply_count: order_freeze.apply_count(),
         };
-        VirtualRows::next(before, page, view_state)
+        let rows = VirtualRows::next(before, page, view_state);
+        match before {
+            // Frozen rows stay anyway.
+            Some(before) if !is_frozen => rows.with_lingering(before, &ended),
+            _ => rows,
+        }
     })
 }
 
@@ -256,6 +293,7 @@ fn TableHead(
                 <ColumnHeading query sort=Sort::Owner class="cell-owner" />
                 <ColumnHeading query sort=Sort::Lease class="cell-lease" />
                 <ColumnHeading query sort=Sort::Held class="cell-held" />
+                <ColumnHeading query sort=Sort::Contention class="cell-wanted" />
                 <ColumnHeading query sort=Sort::Renewals class="cell-renewals" />
                 <th role="columnheader" scope="col" class="cell-nodes">
                     {t::nodes()}
@@ -285,7 +323,7 @@ fn rows_to_render(rows: &VirtualRows, target: &std::ops::Range<usize>) -> Render
 fn PlaceholderRow(index: Signal<usize>) -> impl IntoView {
     view! {
         <tr role="row" class="lock-row is-gap" aria-rowindex=move || index.get().to_string()>
-            <td role="cell" colspan="9">
+            <td role="cell" colspan="10">
                 <span class="waiting block h-3 w-2/3 rounded bg-sunken"></span>
                 <span class="sr-only">{t::loading_status()}</span>
             </td>

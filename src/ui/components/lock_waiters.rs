@@ -6,14 +6,16 @@ use leptos::prelude::*;
 
 use super::resource_view::ResourceView;
 use crate::domain::{LockId, WaitForGraph, WaitQueue, Waiter};
-use crate::ui::i18n::lock::{self as t, waiting};
-use crate::ui::kit::{Badge, Card, Link, Tone};
+use crate::ui::i18n::lock::waiting;
+use crate::ui::kit::{Badge, Link, Tone};
 use crate::ui::live::ServerResource;
 use crate::ui::live::{Live, poll};
 use crate::ui::{calls, format, paths};
 
 /// The interval between requests to the server.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
+/// More waiters than fit into the height of the list are scrolled.
+const MAX_UNSCROLLED: usize = 10;
 
 /// The observed waiters, and a note about waiters that cannot be observed.
 #[component]
@@ -35,11 +37,7 @@ pub fn LockWaiters(
         current.set(Some(waits));
         view! { <WaiterList current id=id.clone() /> }.into_any()
     });
-    view! {
-        <Card id="waiters" title=t::waits()>
-            <ResourceView loading=waits show />
-        </Card>
-    }
+    view! { <ResourceView loading=waits show /> }
 }
 
 #[component]
@@ -62,11 +60,13 @@ fn WaiterList(current: RwSignal<Option<WaitForGraph>>, id: LockId) -> impl IntoV
                 let text = waiting::more(more);
                 view! { <p class="mt-1 text-xs text-muted">{text}</p> }
             });
+            // A long list scrolls, so that the cards below it can be reached. The keyboard scrolls it, too.
+            let tab_index = (waiters.len() > MAX_UNSCROLLED).then_some("0");
             let lines = waiters
                 .into_iter()
                 .map(|waiter| view! { <WaiterItem waiter /> });
             view! {
-                <ol class="flex list-decimal flex-col gap-1.5 ps-5">{lines.collect_view()}</ol>
+                <ol tabindex=tab_index class="flex max-h-112 list-decimal flex-col gap-1.5 overflow-y-auto ps-8">{lines.collect_view()}</ol>
                 {more}
             }
             .into_any()
@@ -92,6 +92,7 @@ fn WaiterItem(waiter: Waiter) -> impl IntoView {
     let queue = match waiter.queue {
         WaitQueue::Console => waiting::through_console(),
         WaitQueue::RedissonQueue => waiting::in_redisson_queue(),
+        WaitQueue::Service => waiting::in_service_queue(),
     };
     let since = waiter.waiting_since;
     let since = move || since.map(|since| waiting::since(&format::ago(since, live.now.get())));

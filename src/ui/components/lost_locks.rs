@@ -32,10 +32,13 @@ fn LostLockBanner(latest: LostLock, earlier: usize) -> impl IntoView {
         at,
         reason,
     } = latest;
-    let (time, reason) = (format::time_of_day(at), reasons::clause(&reason));
-    let sentence = match label {
-        Some(label) => shell::lost_at_for(format::escape_invisible(&label), time, reason),
-        None => shell::lost_at(time, reason),
+    let reason = reasons::clause(&reason);
+    let sentence = move || {
+        let (time, reason) = (format::time_of_day(at), reason.clone());
+        match &label {
+            Some(label) => shell::lost_at_for(format::escape_invisible(label), time, reason),
+            None => shell::lost_at(time, reason),
+        }
     };
     let earlier = (earlier > 0).then(|| shell::lost_before(earlier));
     let path = paths::lock(&id);

@@ -8,7 +8,7 @@ use crate::domain::reason::Reason;
 use crate::domain::{GroupView, Lock, MonitorSample, Permission, SampledLock, Scope};
 use crate::ui::i18n::operations::sample as t;
 use crate::ui::i18n::reasons;
-use crate::ui::kit::{Button, FoldedCard, Table};
+use crate::ui::kit::{Button, Table};
 use crate::ui::live::Live;
 use crate::ui::{calls, format};
 
@@ -17,7 +17,7 @@ const SAMPLE_SECONDS: u32 = 5;
 
 /// Takes samples of one node at a time, and shows the result of the last one for this lock.
 #[component]
-pub fn MonitorCard(
+pub fn MonitorSampler(
     /// The lock to look for in the samples.
     #[prop(into)]
     lock: Signal<Lock>,
@@ -61,13 +61,16 @@ pub fn MonitorCard(
         Some(Ok(sample)) => view! { <MonitorResult sample lock /> }.into_any(),
     };
     view! {
-        <FoldedCard title=t::title()>
-            <p class="text-muted">
-                {t::hint()}
-            </p>
-            <div class="flex flex-wrap gap-2">{nodes}</div>
-            <div aria-live="polite" class="w-full">{move || result()}</div>
-        </FoldedCard>
+        <details class="mt-3">
+            <summary class="font-medium">{t::title()}</summary>
+            <div class="mt-2 flex flex-col items-start gap-3">
+                <p class="text-muted">
+                    {t::hint()}
+                </p>
+                <div class="flex flex-wrap gap-2">{nodes}</div>
+                <div aria-live="polite" class="w-full">{move || result()}</div>
+            </div>
+        </details>
     }
 }
 

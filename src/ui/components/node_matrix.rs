@@ -30,15 +30,19 @@ pub fn NodeMatrix(
                 .collect::<Vec<_>>()
         })
     });
-    let titles = [
-        t::node(),
-        t::state(),
-        t::owner(),
-        t::lease(),
-        t::clock(),
-        t::restarted(),
-        t::ping(),
-    ];
+    let has_clock = Memo::new(move |_| {
+        let group = group.read();
+        let kind = group.as_ref().map(|group| group.kind);
+        kind.is_none_or(|kind| kind.capabilities().reports_server_clock)
+    });
+    let titles = move || {
+        let clock = [t::clock(), t::restarted()].into_iter();
+        [t::node(), t::state(), t::owner(), t::lease()]
+            .into_iter()
+            .chain(clock.filter(|_| has_clock.get()))
+            .chain([t::ping()])
+            .collect::<Vec<_>>()
+    };
     let head = "px-3 py-1.5 text-start font-medium text-muted whitespace-nowrap";
     view! {
         <div
@@ -47,15 +51,22 @@ pub fn NodeMatrix(
             aria-label=t::nodes()
             tabindex="0"
         >
-            <Table titles=titles.to_vec() title_class=head class="card-table w-full border-collapse">
-                {move || names.get().into_iter().map(|name| view! { <NodeRow name lock group /> }).collect_view()}
-            </Table>
+            {move || view! {
+                <Table titles=titles() title_class=head class="card-table w-full border-collapse">
+                    {move || names.get().into_iter().map(|name| view! { <NodeRow name lock group has_clock=has_clock.get() /> }).collect_view()}
+                </Table>
+            }}
         </div>
     }
 }
 
 #[component]
-fn NodeRow(name: String, lock: Signal<Lock>, group: Signal<Option<GroupView>>) -> impl IntoView {
+fn NodeRow(
+    name: String,
+    lock: Signal<Lock>,
+    group: Signal<Option<GroupView>>,
+    has_clock: bool,
+) -> impl IntoView {
     const CELL: &str = "px-3 py-1.5 md:whitespace-nowrap";
     let live = Live::expect();
     let name = StoredValue::new(name);
@@ -94,7 +105,7 @@ fn NodeRow(name: String, lock: Signal<Lock>, group: Signal<Option<GroupView>>) -
             let held = since.map(|since| {
                 view! { <span class="text-muted">{format::elapsed(since, live.now.get())}</span> }
             });
-            view! { <span class="flex flex-wrap items-baseline gap-x-2"><OwnerName owner /> {held}</span> }
+            view! { <span class="flex flex-wrap items-baseline gap-x-2"><OwnerName owner is_linked=true /> {held}</span> }
         });
         each.collect_view().into_any()
     };
@@ -118,10 +129,12 @@ fn NodeRow(name: String, lock: Signal<Lock>, group: Signal<Option<GroupView>>) -
             </td>
             <td role="cell" class=format!("{CELL} basis-full") data-label=t::owner()>{move || owner()}</td>
             <td role="cell" class=CELL data-label=t::lease()>{move || lease()}</td>
-            <td role="cell" class=CELL data-label=t::clock()>{move || node_fact(|node, _| node.clock_skew_ms.map(format::skew))}</td>
-            <td role="cell" class=CELL data-label=t::restarted()>
-                {move || node_fact(|node, now| node.restarted_at.map(|at| format::ago(at, now)))}
-            </td>
+            {has_clock.then(|| view! {
+                <td role="cell" class=CELL data-label=t::clock()>{move || node_fact(|node, _| node.clock_skew_ms.map(format::skew))}</td>
+                <td role="cell" class=CELL data-label=t::restarted()>
+                    {move || node_fact(|node, now| node.restarted_at.map(|at| format::ago(at, now)))}
+                </td>
+            })}
             <td role="cell" class=CELL data-label=t::ping()>{move || node_fact(|node, _| node.latency_ms.map(format::latency))}</td>
         </tr>
     }
@@ -140,6 +153,7 @@ fn lease_text(observation: Option<&NodeObservation>, outlives: bool, now: Timest
     match observation.map(|node| &node.observation) {
         Some(Observation::Holds { lease, .. }) => match format::lease(*lease, outlives, now) {
             LeaseWords::None => t::no_lease().to_owned(),
+            LeaseWords::Session => t::session_lease().to_owned(),
             LeaseWords::Left(left) => left,
             LeaseWords::Over => t::expired().to_owned(),
             LeaseWords::Past(since) => t::expired_since(&since),

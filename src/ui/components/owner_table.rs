@@ -3,7 +3,8 @@
 use leptos::prelude::*;
 
 use super::lock_name::LockName;
-use crate::domain::{LockId, OwnerGrouping, OwnerQuery, OwnerRow, OwnerSort};
+use crate::domain::owners::host;
+use crate::domain::{LockId, OwnerGrouping, OwnerIdentity, OwnerQuery, OwnerRow, OwnerSort};
 use crate::ui::i18n::owners as t;
 use crate::ui::kit::card::CARD;
 use crate::ui::kit::{Badge, Icon, IconName, Link, Tone};
@@ -21,6 +22,8 @@ const MAX_EXPANDED_ROWS: usize = 3;
 pub fn OwnerTable(
     /// The rows in display order.
     rows: Vec<OwnerRow>,
+    /// The locks of owners without a label, if there are any.
+    unlabeled: Option<OwnerRow>,
     /// The query of the page.
     query: OwnerQuery,
 ) -> impl IntoView {
@@ -30,6 +33,7 @@ pub fn OwnerTable(
         .into_iter()
         .map(|row| view! { <OwnerTableRow row is_open by=query.group_by /> })
         .collect();
+    let unlabeled = unlabeled.map(|row| view! { <UnlabeledRow row /> });
     let columns = [
         (t::owner(), Some(OwnerSort::Name)),
         (t::locks(), Some(OwnerSort::Locks)),
@@ -56,7 +60,7 @@ pub fn OwnerTable(
                 <thead role="rowgroup" class="border-b border-line">
                     <tr role="row">{headings.into_iter().collect_view()}</tr>
                 </thead>
-                <tbody role="rowgroup">{rows}</tbody>
+                <tbody role="rowgroup">{rows} {unlabeled}</tbody>
             </table>
         </div>
     }
@@ -95,9 +99,49 @@ fn SortLink(title: &'static str, sort: OwnerSort, query: OwnerQuery) -> impl Int
     }
 }
 
+/// The class of a cell. A row with one line has the height of a row of the lock list.
+const CELL: &str = "px-3 py-[0.4375rem] align-top";
+
+/// The locks of all owners without a label, as the last row.
+#[component]
+fn UnlabeledRow(row: OwnerRow) -> impl IntoView {
+    let live = Live::expect();
+    let oldest = row.oldest_acquired_at;
+    let held = move || format::elapsed(oldest, live.now.get());
+    let attention = (row.attention > 0).then(|| {
+        view! { <Badge tone=Tone::Alarm>{t::need_attention(row.attention)}</Badge> }
+    });
+    let at_risk = match row.at_risk {
+        0 => view! { <span class="text-muted">"–"</span> }.into_any(),
+        count => {
+            let text = t::at_risk(format::count(count.into()));
+            view! { <Badge tone=Tone::Warn title=t::at_risk_description()>{text}</Badge> }
+                .into_any()
+        }
+    };
+    view! {
+        <tr role="row" class="border-line not-first:border-t">
+            <td role="cell" class=CELL>
+                <div class="flex flex-wrap items-baseline gap-x-2">
+                    <Link href=paths::locks_of_host("") title=t::unlabelled_description() class="rounded text-muted underline-offset-2 hover:underline">
+                        {t::unlabelled_owners()}
+                    </Link>
+                    {attention}
+                </div>
+            </td>
+            <td role="cell" class=CELL data-label=t::locks()>{t::lock_count(row.lock_count)}</td>
+            <td role="cell" class=format!("{CELL} whitespace-nowrap tabular-nums") data-label=t::oldest()>{held}</td>
+            <td role="cell" class=CELL data-label=t::at_risk_column()>{at_risk}</td>
+            <td role="cell" class=format!("{CELL} wrap-anywhere") data-label=t::groups()>{row.groups.join(", ")}</td>
+            <td role="cell" class=CELL>
+                <Link href=paths::locks_of_host("") class="rounded text-accent underline underline-offset-2">{t::show_unlabelled()}</Link>
+            </td>
+        </tr>
+    }
+}
+
 #[component]
 fn OwnerTableRow(row: OwnerRow, is_open: bool, by: OwnerGrouping) -> impl IntoView {
-    const CELL: &str = "px-3 py-2 align-top";
     let live = Live::expect();
     let oldest = row.oldest_acquired_at;
     let held = move || format::elapsed(oldest, live.now.get());
@@ -119,27 +163,28 @@ fn OwnerTableRow(row: OwnerRow, is_open: bool, by: OwnerGrouping) -> impl IntoVi
     let more_locks = named.split_off(named.len().min(MAX_INLINE_LOCKS));
     let unnamed_count = (row.lock_count as usize).saturating_sub(named_count);
     let more = more_locks.len() + unnamed_count;
-    let all = list.clone();
     let more_locks = (more > 0).then(|| {
         let summary = t::more(format::count(more as u64));
         let unnamed_count = (unnamed_count > 0).then(|| {
             let text = t::and_more(format::count(unnamed_count as u64));
             view! {
                 <li>
-                    <Link href=all class="text-accent underline underline-offset-2">
+                    <Link href=list class="text-accent underline underline-offset-2">
                         {text}
                     </Link>
                 </li>
             }
         });
         view! {
-            <details class="mt-1" open=is_open>
+            <details open=is_open>
                 <summary class="text-xs text-muted">{summary}</summary>
                 <ul class="mt-1 flex flex-col gap-0.5">{lock_links(more_locks)} {unnamed_count}</ul>
             </details>
         }
     });
-    let in_list = t::show_in_list(&shortened);
+    // A process has the page of its host.
+    let page = paths::owner(&OwnerIdentity::Host(host(&row.name).to_owned()));
+    let open_page = t::open_page(&shortened);
     // Only hosts have a bulk release: a process matches by a part of its name, which other
     // processes may share.
     let release = (by == OwnerGrouping::Host).then(|| {
@@ -148,7 +193,7 @@ fn OwnerTableRow(row: OwnerRow, is_open: bool, by: OwnerGrouping) -> impl IntoVi
             <Link
                 href=paths::select_all_of_host(&row.name)
                 title=hint
-                class="needs-script mt-1 inline-block rounded text-xs text-muted underline underline-offset-2 hover:text-ink"
+                class="needs-script inline-block rounded text-xs whitespace-nowrap md:ms-auto text-muted underline underline-offset-2 hover:text-ink"
             >
                 {t::release_all(row.lock_count)}
                 <span class="sr-only">{of}</span>
@@ -158,11 +203,13 @@ fn OwnerTableRow(row: OwnerRow, is_open: bool, by: OwnerGrouping) -> impl IntoVi
     view! {
         <tr role="row" class="border-line not-first:border-t">
             <td role="cell" class=CELL>
-                <Link href=list title=in_list class="rounded font-semibold underline-offset-2 hover:underline">
-                    <bdi class="wrap-anywhere" title=title>{shortened}</bdi>
-                </Link>
-                {processes.map(|processes| view! { <div class="text-xs text-muted">{processes}</div> })}
-                {attention.map(|attention| view! { <div>{attention}</div> })}
+                <div class="flex flex-wrap items-baseline gap-x-2">
+                    <Link href=page title=open_page class="rounded font-semibold underline-offset-2 hover:underline">
+                        <bdi class="wrap-anywhere" title=title>{shortened}</bdi>
+                    </Link>
+                    {processes.map(|processes| view! { <span class="text-xs text-muted">{processes}</span> })}
+                    {attention}
+                </div>
             </td>
             <td role="cell" class=CELL data-label=t::locks()>
                 {t::lock_count(row.lock_count)}
@@ -178,9 +225,11 @@ fn OwnerTableRow(row: OwnerRow, is_open: bool, by: OwnerGrouping) -> impl IntoVi
                 {groups}
             </td>
             <td role="cell" class=format!("{CELL} min-w-0")>
-                <ul class="flex flex-col gap-0.5">{lock_links(named)}</ul>
-                {more_locks}
-                {release}
+                <div class="flex flex-col gap-x-3 gap-y-0.5 md:flex-row md:items-baseline">
+                    <ul class="flex flex-col gap-x-3 gap-y-0.5 md:flex-row md:flex-wrap">{lock_links(named)}</ul>
+                    {more_locks}
+                    {release}
+                </div>
             </td>
         </tr>
     }

@@ -1,17 +1,17 @@
-//! A chart of a lock's owners over time: a row per owner, a bar per hold, a tick per renewal, and a
+//! A chart of a lock's owners over time: a lane per label, a bar per hold, a tick per renewal, and a
 //! cross for a force release.
 
 use leptos::prelude::*;
 
-use super::chart_format::{hold_tone, utc_time};
-use crate::domain::{Fingerprint, Hold, HoldEndReason, RenewalEvent, Timestamp};
+use crate::domain::activity::owner_lanes::{OwnerLane, owner_lanes};
+use crate::domain::{Hold, HoldEndReason, RenewalEvent, Timestamp};
 use crate::ui::format;
 use crate::ui::i18n::lock as t;
-use crate::ui::kit::chart::{ChartSpan, Scale, SpanChart, SpanRow};
+use crate::ui::kit::chart::{BarStyle, LaneBar, LaneContent, Scale, SpanChart, SpanRow};
 use crate::ui::live::Live;
 
-/// The number of owners with a row, starting with the latest.
-const MAX_ROWS: usize = 8;
+/// The number of lanes, starting with the latest owner.
+const MAX_LANES: usize = 8;
 /// The number of holds drawn, starting with the latest.
 const MAX_HOLDS: usize = 40;
 
@@ -26,14 +26,21 @@ pub fn OwnersChart(
     let live = Live::expect();
     let mut holds = holds;
     holds.truncate(MAX_HOLDS);
-    let start = holds.iter().map(|hold| hold.started_at).min();
-    let start = start.unwrap_or_else(|| live.now.get_untracked());
-    let table = table_rows(&holds);
+    // The axis begins with the first hold that is drawn.
+    let start = {
+        let lanes = owner_lanes(&holds, MAX_LANES);
+        let starts = lanes.iter().filter_map(OwnerLane::started_at);
+        starts.min().unwrap_or_else(|| live.now.get_untracked())
+    };
+    let table = {
+        let holds = holds.clone();
+        Signal::derive(move || table_rows(&holds))
+    };
     let summary = {
         let is_forced = |hold: &&Hold| hold.end_reason == Some(HoldEndReason::Forced);
         let count = format::hold_count(holds.len());
         let forced = holds.iter().filter(is_forced).count();
-        t::owners_chart(distinct_owners(&holds).len(), &count, forced)
+        t::owners_chart(owner_count(&holds), &count, forced)
     };
     // One update per second is enough for a chart.
     let now = Memo::new(move |_| live.now.get().millis().div_euclid(1_000) * 1_000);
@@ -42,7 +49,7 @@ pub fn OwnersChart(
         until: now.get().max(start.millis() + 1_000),
     });
     let rows = Signal::derive(move || span_rows(&holds, &renewals, now.get()));
-    let end_labels = Signal::derive(move || (utc_time(start), t::now().to_owned()));
+    let end_labels = Signal::derive(move || (format::time_of_day(start), t::now().to_owned()));
     let columns = vec![t::owner(), t::from(), t::until(), t::end_reason()];
     view! {
         <div class="mb-4">
@@ -51,24 +58,26 @@ pub fn OwnersChart(
                 id="owners-chart"
                 title=t::owners_over_time()
                 summary=Signal::stored(summary)
-                ends=end_labels
-                reach=range
+                axis_labels=end_labels
+                scale=range
                 rows
-                table=(t::as_table().to_owned(), columns, Signal::stored(table))
+                table=(t::as_table().to_owned(), columns, table)
             />
         </div>
     }
 }
 
-/// The distinct owners, the latest first.
-fn distinct_owners(holds: &[Hold]) -> Vec<&Fingerprint> {
-    let mut owners: Vec<&Fingerprint> = Vec::new();
-    for hold in holds {
-        if !owners.contains(&&hold.fingerprint) {
-            owners.push(&hold.fingerprint);
-        }
-    }
-    owners
+/// The number of owners: labels, and fingerprints without a label.
+fn owner_count(holds: &[Hold]) -> usize {
+    let mut owners: Vec<&str> = holds.iter().map(owner_key).collect();
+    owners.sort_unstable();
+    owners.dedup();
+    owners.len()
+}
+
+/// What identifies an owner in the chart.
+fn owner_key(hold: &Hold) -> &str {
+    hold.label.as_deref().unwrap_or(hold.fingerprint.as_str())
 }
 
 fn hold_name(hold: &Hold) -> String {
@@ -78,39 +87,58 @@ fn hold_name(hold: &Hold) -> String {
     }
 }
 
+/// The name of a lane: the label, the fingerprint of a single owner without one, or a word for
+/// several.
+pub fn lane_name(lane: &OwnerLane<'_>) -> String {
+    match (lane.label, lane.only_fingerprint()) {
+        (Some(label), _) => format::shorten(&format::escape_invisible(label), 36),
+        (None, Some(fingerprint)) => fingerprint.as_str()[..8].to_owned(),
+        (None, None) => t::unlabelled_owners().to_owned(),
+    }
+}
+
 fn span_rows(holds: &[Hold], renewals: &[RenewalEvent], now: i64) -> Vec<SpanRow> {
-    let row = |owner: &Fingerprint| {
-        let mut row = SpanRow::default();
-        for hold in holds.iter().filter(|hold| hold.fingerprint == *owner) {
-            row.name = hold_name(hold);
-            let (from, until) = (
-                hold.started_at.millis(),
-                hold.ended_at.map_or(now, Timestamp::millis),
-            );
-            row.spans.push(ChartSpan {
-                from,
-                until: until.max(from),
-                tone: hold_tone(hold.end_reason),
-                is_interrupted: hold.end_reason == Some(HoldEndReason::Forced),
-                is_ongoing: hold.ended_at.is_none(),
-            });
-            // The first observation is the start of the hold, not a renewal.
-            let renewals = renewals.iter().map(|renewal| renewal.at.millis());
-            row.ticks
-                .extend(renewals.filter(|at| *at > from && *at <= until));
-        }
-        row
+    let row = |lane: OwnerLane<'_>| SpanRow {
+        name: lane_name(&lane),
+        content: lane_content(&lane, renewals, now),
     };
-    let owners = distinct_owners(holds).into_iter();
-    owners.take(MAX_ROWS).map(row).collect()
+    owner_lanes(holds, MAX_LANES).into_iter().map(row).collect()
+}
+
+/// The holds of a lane, with the renewals during them. `now` is the end of holds that last.
+pub fn lane_content(lane: &OwnerLane<'_>, renewals: &[RenewalEvent], now: i64) -> LaneContent {
+    let mut content = LaneContent {
+        row_count: 1,
+        ..LaneContent::default()
+    };
+    // The bars of a lane are in the order of time.
+    for hold in lane.holds.iter().rev() {
+        let from = hold.started_at.millis();
+        let until = hold.ended_at.map_or(now, Timestamp::millis).max(from);
+        content.bars.push(LaneBar {
+            from,
+            until,
+            row: 0,
+            style: BarStyle::of_name(owner_key(hold)),
+        });
+        if hold.end_reason == Some(HoldEndReason::Forced) {
+            content.crosses.push(until);
+        }
+        // The first observation is the start of the hold, not a renewal.
+        let renewals = renewals.iter().map(|renewal| renewal.at.millis());
+        content
+            .ticks
+            .extend(renewals.filter(|at| *at > from && *at <= until));
+    }
+    content
 }
 
 fn table_rows(holds: &[Hold]) -> Vec<Vec<String>> {
     let row = |hold: &Hold| {
         vec![
             hold_name(hold),
-            utc_time(hold.started_at),
-            hold.ended_at.map(utc_time).unwrap_or_default(),
+            format::time_of_day(hold.started_at),
+            hold.ended_at.map(format::time_of_day).unwrap_or_default(),
             t::ended(hold.end_reason).to_owned(),
         ]
     };
@@ -137,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn each_owner_has_a_row_with_its_holds_and_its_own_renewals() {
+    fn each_label_has_a_lane_with_its_holds_and_its_own_renewals() {
         let holds = [
             hold(2, 500, None, None),
             hold(1, 200, Some(300), Some(HoldEndReason::Forced)),
@@ -151,11 +179,35 @@ mod tests {
         let rows = span_rows(&holds, &renewals, NOW.plus_millis(900).millis());
         let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
         assert_eq!(names, ["api-2", "api-1"]);
-        assert!(rows[0].spans[0].is_ongoing && rows[1].spans[0].is_interrupted);
-        let since = |row: &SpanRow| -> Vec<i64> {
-            let ticks = row.ticks.iter();
-            ticks.map(|at| at - NOW.millis()).collect()
-        };
-        assert_eq!((since(&rows[0]), since(&rows[1])), (vec![600], vec![250]));
+        let since =
+            |times: &[i64]| -> Vec<i64> { times.iter().map(|at| at - NOW.millis()).collect() };
+        let [second, first] = [&rows[0].content, &rows[1].content];
+        assert_eq!(
+            (since(&second.ticks), since(&first.ticks)),
+            (vec![600], vec![250])
+        );
+        assert_eq!(
+            (since(&second.crosses), since(&first.crosses)),
+            (vec![], vec![300])
+        );
+        let starts: Vec<i64> = second
+            .bars
+            .iter()
+            .map(|bar| bar.from - NOW.millis())
+            .collect();
+        assert_eq!(starts, [0, 500]);
+    }
+
+    #[test]
+    fn owners_without_a_label_share_a_lane_but_are_counted_apart() {
+        let mut holds = [1, 2, 2].map(|n| hold(n, i64::from(n), None, None));
+        assert_eq!(owner_count(&holds), 2);
+        for hold in &mut holds {
+            hold.label = None;
+        }
+        assert_eq!(owner_count(&holds), 2);
+        let rows = span_rows(&holds, &[], NOW.plus_millis(900).millis());
+        let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+        assert_eq!(names, ["unlabelled"]);
     }
 }

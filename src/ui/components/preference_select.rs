@@ -13,11 +13,17 @@ pub fn PreferenceSelect(
     label: &'static str,
     /// The values with their labels. The empty value is the default.
     choices: Vec<(&'static str, &'static str)>,
+    /// Called with a new value.
+    #[prop(into, optional)]
+    on_choose: Option<Callback<String>>,
 ) -> impl IntoView {
     let chosen = RwSignal::new(String::new());
     Effect::new(move || chosen.set(preference.get()));
     let choose = move |value: String| {
         preference.set(&value);
+        if let Some(on_choose) = on_choose {
+            on_choose.run(value.clone());
+        }
         chosen.set(value);
     };
     let option = |(value, text)| view! { <option value=value>{text}</option> };

@@ -4,9 +4,10 @@
 use leptos::prelude::*;
 
 use super::error_notice::ErrorNotice;
+use super::lease_key_list::LeaseKeySection;
 use super::owner_name::format_fingerprint;
 use crate::domain::raw::{RawKey, RawNode, RawPart, RawText};
-use crate::domain::{LockId, Permission, Scope};
+use crate::domain::{GroupKind, GroupView, LockId, Permission, Scope};
 use crate::ui::i18n::lock::raw as t;
 use crate::ui::i18n::reasons;
 use crate::ui::kit::{Button, FoldedCard};
@@ -18,15 +19,29 @@ use crate::ui::{calls, format};
 pub fn RawKeyCard(
     /// The lock to read.
     id: LockId,
+    /// Its group.
+    group: Memo<Option<GroupView>>,
 ) -> impl IntoView {
     let read = ServerAction::<calls::Raw>::new();
     let response = read.value();
+    let read_lease_keys = ServerAction::<calls::GetLeaseKeys>::new();
+    let lease_keys = read_lease_keys.value();
+    let has_leases = move || {
+        group.with(|group| {
+            group
+                .as_ref()
+                .is_some_and(|group| group.kind == GroupKind::Etcd)
+        })
+    };
     let live = Live::expect();
     let lock = id.clone();
     let disabled_reason =
         Signal::derive(move || live.denial_reason(Permission::ReadRaw, Scope::lock(&lock)));
     let on_read = move || {
         read.dispatch(calls::Raw { id: id.clone() });
+        if untrack(has_leases) {
+            read_lease_keys.dispatch(calls::GetLeaseKeys { id: id.clone() });
+        }
     };
     let content = move || match response.get() {
         None => ().into_any(),
@@ -43,7 +58,10 @@ pub fn RawKeyCard(
         <FoldedCard title=t::title()>
             <p class="text-muted">{t::hint()}</p>
             <Button disabled_reason on_press=move |()| on_read()>{t::read()}</Button>
-            <div aria-live="polite" class="flex w-full flex-col gap-3">{content}</div>
+            <div aria-live="polite" class="flex w-full flex-col gap-3">
+                {content}
+                {move || lease_keys.get().map(|result| view! { <LeaseKeySection result /> })}
+            </div>
         </FoldedCard>
     }
 }

@@ -8,6 +8,7 @@ use super::search_box::SearchBox;
 use crate::domain::search::Predicate;
 use crate::ui::i18n::locks as t;
 use crate::ui::kit::{Icon, IconName, Link, use_replace_address};
+use crate::ui::live::Live;
 use crate::ui::locks_query::{LocksQuery, StatusFilter};
 use crate::ui::paths;
 
@@ -21,9 +22,9 @@ pub fn SearchBar(
     let search = move |text: String| {
         go.run(query.with_untracked(|query| query.with_text(text).path()));
     };
-    let chosen = Memo::new(move |_| query.with(|query| query.group.clone()));
+    let chosen = Memo::new(move |_| query.with(LocksQuery::selected_group));
     let choose = move |group: Option<String>| {
-        go.run(query.with_untracked(|query| query.with_group(group).path()));
+        go.run(query.with_untracked(|query| query.with_selected_group(group).path()));
     };
     let hidden = move || {
         let fields = query
@@ -55,6 +56,8 @@ pub fn SearchBar(
 /// The active filters as links that remove them.
 #[component]
 fn FilterChips(query: Memo<LocksQuery>) -> impl IntoView {
+    let live = Live::expect();
+    let has_group_menu = Memo::new(move |_| live.with_groups(|groups| groups.len() > 1));
     let chips = move || {
         let query = query.get();
         let mut chips = Vec::new();
@@ -64,13 +67,19 @@ fn FilterChips(query: Memo<LocksQuery>) -> impl IntoView {
                 query.with_status(StatusFilter::All).path(),
             ));
         }
-        if let Some(group) = &query.group {
+        // The menu of groups shows a single group, if it exists.
+        let only_group = query.selected_group().filter(|_| has_group_menu.get());
+        if let Some(group) = &query.group
+            && only_group.as_ref() != Some(group)
+        {
             chips.push((t::only_group(group), query.with_group(None).path()));
         }
         if let Ok(search) = query.parse_search() {
             for (nth, term) in search.terms.iter().enumerate() {
                 // Plain words need no chip: the search box shows them.
-                if !matches!(term.predicate, Predicate::Text(_)) {
+                let is_shown = matches!(term.predicate, Predicate::Text(_))
+                    || (only_group.is_some() && term.single_group() == only_group.as_deref());
+                if !is_shown {
                     let without = search.without_term(nth).to_string();
                     chips.push((term.to_string(), query.with_text(without).path()));
                 }

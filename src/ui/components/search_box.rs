@@ -2,6 +2,9 @@
 
 mod completer;
 
+use std::time::Duration;
+
+use leptos::leptos_dom::helpers::{TimeoutHandle, set_timeout_with_handle};
 use leptos::prelude::*;
 
 use self::completer::Completer;
@@ -9,6 +12,9 @@ use crate::ui::i18n::locks as t;
 use crate::ui::kit::field::CONTROL;
 use crate::ui::live::Live;
 use crate::ui::locks_query::LocksQuery;
+
+/// A syntax error is shown if the user has not typed for this long.
+const TYPING_PAUSE: Duration = Duration::from_millis(500);
 
 /// The search field.
 #[component]
@@ -21,7 +27,23 @@ pub fn SearchBox(
 ) -> impl IntoView {
     let completer = Completer::new(Live::expect(), on_search);
     let is_open = Memo::new(move |_| completer.is_open());
+    // While the user types, or chooses a suggestion, the text is not complete.
+    let typing = RwSignal::new(None::<TimeoutHandle>);
+    let stop_typing = move || {
+        // The page may have been left since the timer was started.
+        if let Some(Some(timer)) = typing.try_update(Option::take) {
+            timer.clear();
+        }
+    };
+    let start_typing = move || {
+        stop_typing();
+        let timer = set_timeout_with_handle(stop_typing, TYPING_PAUSE).ok();
+        typing.set(timer);
+    };
     let error = Memo::new(move |_| {
+        if typing.with(Option::is_some) || is_open.get() {
+            return None;
+        }
         let error = query.with(|query| query.parse_search().err())?;
         Some(t::search_error(&error))
     });
@@ -46,9 +68,15 @@ pub fn SearchBox(
             spellcheck="false"
             value=query.with_untracked(|query| query.text.clone())
             prop:value=move || query.with(|query| query.text.clone())
-            on:input=move |event| completer.handle_input(&event)
+            on:input=move |event| {
+                start_typing();
+                completer.handle_input(&event);
+            }
             on:keydown=move |event| completer.handle_key(&event)
-            on:blur=move |_| completer.close()
+            on:blur=move |_| {
+                stop_typing();
+                completer.close();
+            }
         />
         <ul
             id="search-suggestions"
@@ -62,7 +90,8 @@ pub fn SearchBox(
                 suggestions.map(|(nth, suggestion)| view! { <Suggestion completer nth suggestion /> }).collect_view()
             }}
         </ul>
-        <p id="search-error" role="status" class="text-xs font-medium text-alarm not-empty:mt-1.5">
+        // Below the field, over the page: the page does not move.
+        <p id="search-error" role="status" class="absolute inset-x-0 top-full z-10 mt-1 rounded-md bg-alarm-soft px-2.5 py-1 text-xs font-medium text-alarm shadow-high empty:hidden">
             {move || error.get()}
         </p>
     }

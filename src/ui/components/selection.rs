@@ -155,7 +155,7 @@ fn disabled_reason(live: Live, lock: &Lock) -> Option<String> {
         })
 }
 
-const CHECKBOX_CLASS: &str = "size-4 shrink-0 accent-accent aria-disabled:opacity-40";
+const CHECKBOX_CLASS: &str = "block size-4 shrink-0 accent-accent aria-disabled:opacity-40";
 
 /// A checkbox that selects one lock.
 #[component]

@@ -27,7 +27,7 @@ fn ShortcutsContent(dialog: DialogHandle) -> impl IntoView {
             </h2>
             <ShortcutsTable />
             <p class="text-muted">{palette::shortcuts_note()}</p>
-            <div>
+            <div class="flex justify-end">
                 <Button autofocus=true on_press=move |()| dialog.close()>
                     {palette::close()}
                 </Button>

@@ -4,17 +4,19 @@
 use leptos::prelude::*;
 use strum::VariantArray as _;
 
+use super::copy_link::CopiedPageLink;
 use super::order_freeze::OrderFreeze;
 use super::saved_views::SavedViews;
 use super::time_display::TimeDisplay;
 use crate::domain::GroupBy;
 use crate::domain::listing::Sort;
-use crate::ui::i18n::{grouping, locks as t};
-use crate::ui::kit::{Icon, IconName, Link, use_replace_address};
+use crate::ui::i18n::{grouping, locks as t, shell};
+use crate::ui::kit::{Icon, IconName, Link, PhoneSheet, use_replace_address};
+use crate::ui::lazy::{lazy, lazy_view};
 use crate::ui::locks_query::LocksQuery;
 
 /// The class of the toolbar's buttons.
-const BUTTON_CLASS: &str = "needs-script inline-flex h-7 items-center rounded-md px-2 hover:bg-sunken hover:text-ink aria-expanded:bg-accent-soft aria-pressed:bg-accent-soft";
+const BUTTON_CLASS: &str = "needs-script inline-flex h-7 items-center rounded-md px-2 hover:bg-sunken hover:text-ink aria-pressed:bg-accent-soft";
 
 /// The toolbar above a table.
 #[component]
@@ -33,23 +35,13 @@ pub fn TableBar(
     let is_paused = order_freeze.is_paused;
     let apply = move || order_freeze.apply_pending();
     let time_display = TimeDisplay::expect();
-    let is_expanded = RwSignal::new(false);
     view! {
         <div class="-my-2 flex min-h-8 flex-wrap items-center gap-x-3 gap-y-1 text-muted">
             <p>{move || counted.get()}</p>
             <SortChoice query />
-            // On phones the other controls are folded, so that the first rows are on the first
+            // On phones the other controls are in a sheet, so that the first rows are on the first
             // screen.
-            <button
-                type="button"
-                class=format!("{BUTTON_CLASS} sm:hidden")
-                aria-expanded=move || is_expanded.get().to_string()
-                aria-controls="table-more"
-                on:click=move |_| is_expanded.update(|is_expanded| *is_expanded = !*is_expanded)
-            >
-                {t::more()}
-            </button>
-            <div id="table-more" class="table-more" class=("is-unfolded", move || is_expanded.get())>
+            <PhoneSheet id="table-more" label=t::more().to_owned() class="h-7 rounded-md px-2 hover:bg-sunken" close_label=t::close()>
             <button
                 type="button"
                 class=BUTTON_CLASS
@@ -75,7 +67,8 @@ pub fn TableBar(
                 {t::absolute_times()}
             </button>
             <ExportLinks query />
-            </div>
+            <PageLinkButton />
+            </PhoneSheet>
             <span role="status">
                 {move || {
                     (pending.get() > 0)
@@ -97,6 +90,22 @@ pub fn TableBar(
     }
 }
 
+lazy! { dialogs: fn copied_page_link() -> view! { <CopiedPageLink /> } }
+
+/// A button that copies the URL of the page. Its code is loaded when it is pressed.
+#[component]
+fn PageLinkButton() -> impl IntoView {
+    let presses = RwSignal::new(0_u32);
+    // Each press shows a new result.
+    let result = move || (presses.get() > 0).then(|| lazy_view(copied_page_link));
+    view! {
+        <button type="button" class=BUTTON_CLASS on:click=move |_| presses.update(|presses| *presses += 1)>
+            {shell::copy_link()}
+        </button>
+        <span role="status">{result}</span>
+    }
+}
+
 /// Links that export the filtered and sorted list as a file.
 #[component]
 fn ExportLinks(query: Memo<LocksQuery>) -> impl IntoView {
@@ -114,7 +123,8 @@ fn ExportLinks(query: Memo<LocksQuery>) -> impl IntoView {
         }
     };
     view! {
-        <span class="inline-flex">
+        <span class="inline-flex items-center">
+            <span class="me-1" aria-hidden="true">{t::export()}</span>
             {link("csv", "CSV", t::export_csv())}
             {link("json", "JSON", t::export_json())}
         </span>

@@ -13,9 +13,14 @@ pub fn VerdictBadge(
     /// The verdict.
     verdict: Verdict,
 ) -> impl IntoView {
+    // Colour is spent on locks that need attention, so the word of a healthy one has none.
+    let word = match verdict {
+        Verdict::Held => "text-ink",
+        Verdict::Partial | Verdict::Split | Verdict::Unknown => "font-medium",
+    };
     view! {
-        <span class=format!("inline-flex items-center gap-1.5 whitespace-nowrap font-medium {}", verdict_tone(verdict).text())>
-            <VerdictShape verdict /> {terms::verdict(verdict)}
+        <span class=format!("inline-flex items-center gap-1.5 whitespace-nowrap {}", verdict_tone(verdict).text())>
+            <VerdictShape verdict /> <span class=word>{terms::verdict(verdict)}</span>
         </span>
     }
 }

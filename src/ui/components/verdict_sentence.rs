@@ -6,8 +6,11 @@ use crate::domain::{GoneReason, Lock, Timestamp, Verdict};
 use crate::ui::format::{self, LeaseWords};
 use crate::ui::i18n::lock as t;
 use crate::ui::i18n::punctuation::{self, before_word};
-use crate::ui::kit::{Banner, Button, Icon, IconName, Tone};
+use crate::ui::kit::{Button, Icon, IconName};
 use crate::ui::live::{Live, LockEnding};
+
+/// The age of an observation up to which it is not shown, in milliseconds.
+const RECENT_MS: i64 = 2_000;
 
 /// The sentence about one lock.
 #[component]
@@ -27,7 +30,8 @@ pub fn VerdictSentence(
 ) -> impl IntoView {
     let live = Live::expect();
     // The space is part of the sentence, because the server renders an empty text node as a space.
-    let sentence = move || t::verdict(&lock.read()) + punctuation::sentence_separator();
+    let sentence =
+        move || t::verdict(&lock.read(), live.now.get()) + punctuation::sentence_separator();
     let expiry = move || {
         let expiry = expiry_sentence(&lock.read(), live.now.get());
         (!expiry.is_empty()).then(|| expiry + punctuation::sentence_separator())
@@ -39,7 +43,10 @@ pub fn VerdictSentence(
         } else {
             lock.observed_at
         };
-        t::observed(&format::ago(observed_at, live.now.get()))
+        // A small number would change all the time.
+        let now = live.now.get();
+        (now.millis_since(observed_at) > RECENT_MS)
+            .then(|| t::observed(&format::ago(observed_at, now)))
     };
     let not_live_note = move || {
         (!is_live.get()).then(|| {
@@ -57,10 +64,12 @@ pub fn VerdictSentence(
     let content = move || {
         match ended.get() {
         Some(gone) => view! {
-            <Banner tone=Tone::Unsure>
-                <p class="font-semibold">{removal_sentence(gone)}</p>
-                <p>{t::last_observation()}</p>
-            </Banner>
+            <p class="text-base">
+                <span class="font-semibold">{move || removal_sentence(gone, &format::time_of_day(gone.at))}</span>
+                {punctuation::sentence_separator()}
+                <span class="text-sm text-muted">{move || format::capital(&format::ago(gone.at, live.now.get()))}</span>
+            </p>
+            <p class="text-muted">{t::last_observation()}</p>
         }
         .into_any(),
         None => view! {
@@ -82,18 +91,31 @@ fn expiry_sentence(lock: &Lock, now: Timestamp) -> String {
     }
     match format::lease(lock.lease, lock.format.outlives_lease(), now) {
         LeaseWords::None => t::does_not_expire().to_owned(),
+        LeaseWords::Session => t::ends_with_session().to_owned(),
         LeaseWords::Left(left) if lock.nodes.len() > 1 => t::quorum_expires_in(&before_word(&left)),
         LeaseWords::Left(left) => t::expires_in(&before_word(&left)),
         LeaseWords::Over | LeaseWords::Past(_) => t::lease_expired().to_owned(),
     }
 }
 
-fn removal_sentence(gone: LockEnding) -> String {
-    let at = format::time_of_day(gone.at);
+/// The state of a lock as sentences, with times in UTC, to be copied.
+pub fn state_sentences(lock: &Lock, ended: Option<LockEnding>, now: Timestamp) -> String {
+    match ended {
+        Some(gone) => removal_sentence(gone, &format::utc_time_of_day(gone.at)),
+        None => {
+            let expiry = expiry_sentence(lock, now);
+            let sentences = [t::verdict(lock, now), expiry];
+            let sentences = sentences.join(punctuation::sentence_separator());
+            sentences.trim_end().to_owned()
+        }
+    }
+}
+
+fn removal_sentence(gone: LockEnding, at: &str) -> String {
     match gone.ending {
-        GoneReason::Released => t::released_at(&at),
-        GoneReason::Expired => t::expired_at(&at),
-        GoneReason::Unknown => t::end_not_observed_at(&at),
+        GoneReason::Released => t::released_at(at),
+        GoneReason::Expired => t::expired_at(at),
+        GoneReason::Unknown => t::end_not_observed_at(at),
     }
 }
 

@@ -1,15 +1,17 @@
 //! The wait-for graph as a tree: locks that block others are the roots, and each waiter has the
 //! locks that it holds below it.
 
+use std::collections::BTreeSet;
+
 use leptos::prelude::*;
 
+use super::deadlock_banner::DeadlockBanner;
 use super::lock_name::LockName;
 use super::owner_name::OwnerName;
-use crate::domain::deadlock_resolution::DeadlockResolution;
 use crate::domain::{BlockingLock, LockId, Owner, WaitForGraph, WaitQueue, Waiter};
-use crate::ui::i18n::{punctuation, waits as t};
+use crate::ui::i18n::waits as t;
 use crate::ui::kit::card::CARD;
-use crate::ui::kit::{Badge, Banner, Link, Tone};
+use crate::ui::kit::{Badge, Link, Tone};
 use crate::ui::live::Live;
 use crate::ui::{format, paths};
 
@@ -18,12 +20,16 @@ use crate::ui::{format, paths};
 pub fn WaitTree(
     /// The wait-for graph.
     graph: WaitForGraph,
+    /// The locks of the picture, which has the resolutions of their deadlocks.
+    drawn_locks: BTreeSet<LockId>,
 ) -> impl IntoView {
     let roots: Vec<_> = graph
         .roots()
         .into_iter()
         .map(|root| {
-            let resolution = graph.resolve_deadlock(&root.lock);
+            let is_drawn = drawn_locks.contains(&root.lock);
+            let resolution = (!is_drawn).then(|| graph.resolve_deadlock(&root.lock));
+            let resolution = resolution.flatten();
             view! {
                 <li class=format!("p-4 {CARD}")>
                     {resolution.map(|resolution| view! { <DeadlockBanner resolution /> })}
@@ -36,43 +42,6 @@ pub fn WaitTree(
         <ul class="flex flex-col gap-4" aria-label=t::blocking_locks()>
             {roots}
         </ul>
-    }
-}
-
-/// A deadlock cycle, and the release that resolves it.
-#[component]
-fn DeadlockBanner(resolution: DeadlockResolution) -> impl IntoView {
-    let mut ids = resolution.cycle.clone();
-    // The first lock is repeated at the end, to show that the cycle is closed.
-    ids.extend(resolution.cycle.first().cloned());
-    let steps: Vec<_> = ids
-        .into_iter()
-        .enumerate()
-        .map(|(n, id)| {
-            let arrow = (n > 0).then(|| {
-                view! {
-                    <span aria-hidden="true">" ← "</span>
-                    <span class="sr-only">" " {t::waits_for()} " "</span>
-                }
-            });
-            view! { {arrow} <LockName key=id.key /> }
-        })
-        .collect();
-    let href = paths::lock(&resolution.release);
-    let effect = t::frees(resolution.unblocked_waiters, resolution.remaining_locks);
-    view! {
-        <div class="mb-3">
-            <Banner tone=Tone::Alarm announced=false>
-                <p class="font-semibold">{t::deadlock()}</p>
-                <p>{t::cycle()} {steps}</p>
-                <p>
-                    {t::suggested_release()}
-                    <Link href=href class="rounded font-semibold underline underline-offset-2">
-                        <LockName key=resolution.release.key />
-                    </Link> {punctuation::full_stop()} {effect} {t::review_first()}
-                </p>
-            </Banner>
-        </div>
     }
 }
 
@@ -132,7 +101,7 @@ fn BlockingLockLine(lock: BlockingLock) -> impl IntoView {
     let owners = if lock.owners.is_empty() {
         view! { <span class="text-muted">{t::no_owner_observed()}</span> }.into_any()
     } else {
-        let owner = |owner: &Owner| view! { <OwnerName owner=owner.clone() /> };
+        let owner = |owner: &Owner| view! { <OwnerName owner=owner.clone() is_linked=true /> };
         let owners = lock.owners.iter().map(owner).collect_view();
         view! { <span class="text-muted">{t::held_by()}</span> {owners} <span class="text-muted tabular-nums">{held}</span> }
             .into_any()
@@ -183,12 +152,13 @@ fn TreeWaiter(waiter: Waiter) -> impl IntoView {
     let (queue, source) = match waiter.queue {
         WaitQueue::Console => (t::waits_console(), t::source_console()),
         WaitQueue::RedissonQueue => (t::waits_queue(), t::source_queue()),
+        WaitQueue::Service => (t::waits_service(), t::source_service()),
     };
     let since = waiter.waiting_since;
     let waited = move || Some(t::waited_for(format::elapsed(since?, live.now.get())));
     let until = waiter
         .expires_at
-        .map(|until| t::until(format::time_of_day(until)));
+        .map(|until| move || t::until(format::time_of_day(until)));
     let label = waiter.label.as_deref().map(format::escape_invisible);
     let digits = waiter.fingerprint.as_str()[..8].to_owned();
     let title = t::fingerprint(waiter.fingerprint.as_str());

@@ -1,5 +1,7 @@
 //! Selection and bulk force-release of locks.
 
+use crate::domain::AdviceLevel;
+
 messages! {
     column: "Selection", "选择";
     select(name: &str): "Select {name}", "选择 {name}";
@@ -19,7 +21,11 @@ messages! {
     result_per_lock: "Result per lock", "每把锁的结果";
     lock: "Lock", "锁";
     owner: "Owner", "持有者";
+    owner_state: "Owner state", "持有者状态";
     outcome: "Result", "结果";
+    owners_alive(n: u32): one "1 owner assumed alive", other "{n} owners assumed alive", "{n} 个持有者应视为仍在运行";
+    owners_unknown(n: u32): one "1 owner unknown", other "{n} owners unknown", "{n} 个持有者状态未知";
+    owners_silent(n: u32): one "1 owner silent", other "{n} owners silent", "{n} 个持有者无响应";
     reason: "Reason", "原因";
     reason_hint: "Recorded in the audit log before each release.", "每次释放前写入审计日志。";
     reason_required: "Enter a reason; it is recorded in the audit log", "请填写原因，原因会写入审计日志";
@@ -64,6 +70,15 @@ messages! {
     would_release_on(on: usize, of: usize): "would be released on {on} of {of} nodes", "将在 {of} 个节点中的 {on} 个上释放";
     was_released: "released", "已释放";
     was_released_on(on: usize, of: usize): "released on {on} of {of} nodes", "已在 {of} 个节点中的 {on} 个上释放";
+}
+
+/// The number of locks whose advice has a level.
+pub fn level_count(level: AdviceLevel, count: u32) -> String {
+    match level {
+        AdviceLevel::OwnerAlive => owners_alive(count),
+        AdviceLevel::Unknown => owners_unknown(count),
+        AdviceLevel::OwnerSilent => owners_silent(count),
+    }
 }
 
 /// The title once the releases are done: `3 of 4 locks released`.

@@ -3,6 +3,9 @@
 messages! {
     nodes: "Nodes", "节点";
     single_node: "one node", "单节点";
+    zookeeper(n: usize): one "ZooKeeper, one server", other "ZooKeeper, {n} servers", "ZooKeeper，{n} 台服务器";
+    etcd(n: usize): one "etcd, one member", other "etcd, {n} members", "etcd，{n} 个成员";
+    postgres: "PostgreSQL", "PostgreSQL";
     sentinel_primary: "one primary, elected by Sentinel", "由 Sentinel 选举的主节点";
     cluster: "cluster, each lock on one primary", "集群，每把锁位于一个主节点上";
     quorum(quorum: u32, nodes: usize): "quorum {quorum} of {nodes}", "多数派 {quorum}/{nodes}";

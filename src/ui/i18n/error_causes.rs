@@ -4,7 +4,7 @@
 use super::{Locale, format, libraries, locale, locks, permissions, reasons};
 use crate::domain::operation_error::{
     AuthenticationError, ConfirmationCause, DenialReason, InternalError, InvalidValue,
-    LimitReached, LimitedResource, ProviderFailure, RequestError, StorageFailure,
+    LimitReached, LimitedResource, ProviderFailure, RequestError, StorageFailure, format_list,
 };
 
 /// What is wrong with the value of a field, as a clause.
@@ -80,15 +80,15 @@ pub(super) fn chinese_invalid_value(cause: &InvalidValue) -> String {
         InvalidValue::ExceedsMaxLease { max_ms } => {
             return format!("超过该组允许的最长租约（{max_ms} 毫秒）");
         }
-        InvalidValue::UnsupportedFormat { format } => {
-            return format!(
-                "不支持通过控制台获取 {format} 格式的锁；支持的格式：`plain`、`redisson`、`redisson-fair` 和 `legacy-timestamp`"
-            );
+        InvalidValue::UnsupportedFormat { format, supported } => {
+            let supported = format_list(supported);
+            return format!("在该组中不支持获取 {format} 格式的锁；支持的格式：{supported}");
         }
         InvalidValue::TooManyPrefixes { max } => {
             return format!("该组已有 {max} 个前缀被固定、排除或命名，请先重置其中一个");
         }
         InvalidValue::UnknownNode { node } => return format!("该组没有节点“{node}”"),
+        InvalidValue::UnknownWebhook { name } => return format!("配置中没有 Webhook“{name}”"),
         InvalidValue::UnknownRunId { node } => {
             return format!("节点“{node}”尚未报告其运行 ID（INFO server），请先恢复该节点");
         }
@@ -104,6 +104,9 @@ pub(super) fn chinese_invalid_value(cause: &InvalidValue) -> String {
         InvalidValue::KeyReused => "已用于该锁的另一个请求，请为每个请求使用不同的幂等键",
         InvalidValue::NotARedissonToken => {
             "该格式的令牌必须为 Redisson 的 `<uuid>:<thread>` 形式，且 UUID 为小写"
+        }
+        InvalidValue::GeneratedTokenOnly => {
+            "此格式不支持自定义令牌：请省略该字段，并使用响应中的令牌"
         }
         InvalidValue::NotATimestampToken => {
             "该格式的令牌必须是以秒为单位、至少六位小数的时间戳，例如 `1795200545.123456789`"
@@ -279,8 +282,10 @@ mod tests {
             english,
             "the role `viewer` cannot acquire locks; the role `operator` is required"
         );
-        let format = Format::Bull;
-        let chinese = chinese_invalid_value(&InvalidValue::UnsupportedFormat { format });
+        let chinese = chinese_invalid_value(&InvalidValue::UnsupportedFormat {
+            format: Format::Bull,
+            supported: vec![Format::Curator],
+        });
         assert!(chinese.contains("bull"), "{chinese}");
         let client = Some("10.0.0.1".to_owned());
         let limit = LimitReached::Concurrency {

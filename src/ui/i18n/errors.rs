@@ -6,7 +6,8 @@ use super::error_causes::{
     chinese_invalid_value, chinese_limit, chinese_request_error, chinese_storage,
 };
 use super::{format, libraries};
-use crate::domain::OperationError;
+use crate::domain::operation_error::KeySetting;
+use crate::domain::{LeaseRefusal, OperationError};
 
 use super::{Locale, locale};
 
@@ -49,13 +50,27 @@ fn chinese(error: &OperationError) -> String {
             .to_owned(),
         OperationError::SignInRequired { cause } => chinese_authentication(cause),
         OperationError::Forbidden { cause } => chinese_denial(cause),
-        OperationError::OutsideKeys { key, patterns } => {
+        OperationError::OutsideKeys {
+            key,
+            patterns,
+            setting,
+        } => {
             let name = key.text();
             if patterns.is_empty() {
                 format!("名称“{name}”保留给 Lockkeeper 自身的键使用")
             } else {
                 let patterns = patterns.join("、");
-                format!("名称“{name}”不匹配该组 `keys` 中的任何模式：{patterns}")
+                match setting {
+                    KeySetting::Keys => {
+                        format!("名称“{name}”不匹配该组 `keys` 中的任何模式：{patterns}")
+                    }
+                    KeySetting::Roots => {
+                        format!("名称“{name}”不在该组 `roots` 的任何路径之下：{patterns}")
+                    }
+                    KeySetting::Prefixes => {
+                        format!("名称“{name}”不以该组 `prefixes` 中的任何前缀开头：{patterns}")
+                    }
+                }
             }
         }
         OperationError::UnknownGroup { group } => {
@@ -90,6 +105,7 @@ fn chinese(error: &OperationError) -> String {
         OperationError::HoldChanged { .. } => {
             "在您查看之后，持有者又续租、重入或重新获取了该锁，未做任何更改".to_owned()
         }
+        OperationError::LeaseNotRevoked { cause } => chinese_lease_refusal(cause),
         OperationError::WrongType { type_name, .. } => {
             format!("该键的值不是此格式的锁：“{type_name}”")
         }
@@ -101,6 +117,19 @@ fn chinese(error: &OperationError) -> String {
         OperationError::TooManyRequests { cause, .. } => chinese_limit(cause),
         OperationError::NoResponse { detail } => format!("控制台无响应：“{detail}”"),
         OperationError::Internal { cause } => format!("内部错误：{}", chinese_internal(cause)),
+    }
+}
+
+fn chinese_lease_refusal(cause: &LeaseRefusal) -> String {
+    match cause {
+        LeaseRefusal::NoLease => "该锁没有可撤销的租约".to_owned(),
+        LeaseRefusal::KeysChanged => "在您查看之后，该租约的键已变化，未做任何更改".to_owned(),
+        LeaseRefusal::OutsidePrefixes { count } => {
+            format!("该租约有 {count} 个键位于所配置的前缀之外")
+        }
+        LeaseRefusal::TooManyKeys { total, max } => {
+            format!("该租约有 {total} 个键，最多只能一并撤销 {max} 个")
+        }
     }
 }
 
@@ -154,6 +183,16 @@ pub fn advice(error: &OperationError) -> &'static str {
             "Check the lock again before you decide.",
             "请重新确认锁的状态后再决定。",
         ),
+        OperationError::LeaseNotRevoked {
+            cause: LeaseRefusal::KeysChanged,
+        } => (
+            "Check the keys of the lease again before you decide.",
+            "请重新确认该租约的键后再决定。",
+        ),
+        OperationError::LeaseNotRevoked { .. } => (
+            "Release only the key of the lock, without revoking the lease. Nothing was changed.",
+            "请仅释放该锁的键，不要撤销租约。未做任何更改。",
+        ),
         OperationError::PossibleLock { .. } => (
             "If it is a lock, set its format with `format_override` in the configuration. Nothing was changed.",
             "如果该键是锁，请在配置中使用 `format_override` 指定其格式。未做任何更改。",
@@ -164,6 +203,20 @@ pub fn advice(error: &OperationError) -> &'static str {
         OperationError::OutsideKeys { patterns, .. } if patterns.is_empty() => {
             (error.advice(), "请使用其他名称。未做任何更改。")
         }
+        OperationError::OutsideKeys {
+            setting: KeySetting::Roots,
+            ..
+        } => (
+            error.advice(),
+            "请使用其他名称，或将其路径加入该组的 `roots`。未做任何更改。",
+        ),
+        OperationError::OutsideKeys {
+            setting: KeySetting::Prefixes,
+            ..
+        } => (
+            error.advice(),
+            "请使用其他名称，或将其前缀加入该组的 `prefixes`。未做任何更改。",
+        ),
         OperationError::OutsideKeys { .. } => (
             error.advice(),
             "请使用匹配的名称，或在该组的 `keys` 中添加模式。未做任何更改。",

@@ -7,12 +7,15 @@ use crate::ui::i18n::units;
 pub use crate::ui::i18n::units::{
     earlier_hold_count, hold_count, lock_count, node_count, pattern_count, renewal_count,
 };
+use crate::ui::time_zone;
 
 /// A formatted lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeaseWords {
     /// The key has no TTL.
     None,
+    /// The lock ends with the owner's session, at a time that is not known.
+    Session,
     /// A countdown of the remaining time.
     Left(String),
     /// The lease has expired, but the key has not been observed as deleted yet.
@@ -26,6 +29,7 @@ pub enum LeaseWords {
 pub fn lease(lease: Lease, outlives: bool, now: Timestamp) -> LeaseWords {
     match lease {
         Lease::Never => LeaseWords::None,
+        Lease::Session => LeaseWords::Session,
         Lease::Expires { at, .. } if at > now => {
             LeaseWords::Left(countdown(at.millis_since(now).unsigned_abs()))
         }
@@ -87,15 +91,55 @@ pub fn ago(moment: Timestamp, now: Timestamp) -> String {
     })
 }
 
-/// The time of day in UTC, which makes it comparable with logs: `03:12:09 UTC`.
+/// The time of day in the selected time zone, with the zone: `03:12:09 UTC`. Tracks the selection.
 pub fn time_of_day(moment: Timestamp) -> String {
+    format!("{} {}", clock_time(moment), zone_name(moment))
+}
+
+/// The time of day in the selected time zone, without the zone: `03:12:09`. Tracks the selection.
+pub fn clock_time(moment: Timestamp) -> String {
+    hms(time_zone::shifted(moment))
+}
+
+/// The date and time in the selected time zone: `2026-11-26 03:12:09 UTC`. Tracks the selection.
+pub fn date_time(moment: Timestamp) -> String {
+    let zone = zone_name(moment);
+    format!("{} {zone}", date_time_digits(moment))
+}
+
+/// The date and time in the selected time zone, without the zone. Tracks the selection.
+pub fn date_time_digits(moment: Timestamp) -> String {
+    ymd_hms(time_zone::shifted(moment))
+}
+
+/// The name of the selected time zone at a time: `UTC`, `UTC+2` or `UTC-3:30`. Tracks the selection.
+pub fn zone_name(moment: Timestamp) -> String {
+    time_zone::name(time_zone::offset_minutes(moment))
+}
+
+/// The time of day in UTC, for texts that are copied: `03:12:09 UTC`.
+pub fn utc_time_of_day(moment: Timestamp) -> String {
+    hms(moment) + " UTC"
+}
+
+/// The date and time in UTC, for texts that are copied and for titles: `2026-11-26 03:12:09 UTC`.
+pub fn utc_date_time(moment: Timestamp) -> String {
+    ymd_hms(moment) + " UTC"
+}
+
+fn hms(moment: Timestamp) -> String {
     let seconds = moment.millis().div_euclid(1000).rem_euclid(86_400);
     format!(
-        "{:02}:{:02}:{:02} UTC",
+        "{:02}:{:02}:{:02}",
         seconds / 3600,
         seconds / 60 % 60,
         seconds % 60
     )
+}
+
+fn ymd_hms(moment: Timestamp) -> String {
+    let text = moment.to_string();
+    text.get(..19).unwrap_or(&text).replace('T', " ")
 }
 
 /// A count, rounded if it is large: `9,412`, `412 k`, `1.01 M`.

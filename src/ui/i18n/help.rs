@@ -1,5 +1,17 @@
 //! The help page. Its texts are part of the server only: the browser shows the page as rendered.
 
+/// The advice before a force release, and the locks that need attention.
+pub mod advice {
+    messages! {
+        title: "Advice and attention", "释放建议与需要处理的锁";
+        intro: "Before a force release, the console judges whether the owner is alive, and lists the facts with their age.", "强制释放前，控制台会判断持有者是否仍在运行，并列出各项依据及其时间。";
+        alive_is: "The last renewal is not late, the session or connection of the owner is open, or the hold is within the 99th percentile of earlier holds and nothing speaks against it.", "最近一次续租未逾时，或持有者的会话或连接处于打开状态；或持有时长未超过历史持有的 p99，且没有相反的依据。";
+        silent_is: "Two or more renewals are missing, the session has no client, or the hold is overdue and nothing speaks for the owner.", "缺少两次或更多续租，或会话没有客户端连接；或持有已逾期，且没有相反的依据。";
+        unknown_is: "One renewal is missing, there is no evidence, or unreachable nodes could have shown a renewal.", "缺少一次续租、没有依据，或续租可能发生在无法访问的节点上。";
+        attention: "A lock needs attention if it is split, partial or unknown, has no expiry, is overdue or endless, or has a restart hazard. Late renewals and overdue holds follow the same thresholds in flags and advice.", "脑裂、未达多数或状态未知的锁，以及永不过期、逾期未释放、续租超限或有重启风险的锁需要处理。续租是否逾时、持有是否逾期，标记和建议采用相同的阈值。";
+    }
+}
+
 pub use super::terms::{
     at_risk, contended, endless, fragment, held, no_expiry, overdue, partial, restart_hazard,
     split, unknown,
@@ -11,11 +23,11 @@ messages! {
 
     words: "Terms", "术语";
     group: "group", "组";
-    group_is: "Nodes that together serve one lock namespace: a single server, a primary monitored by Sentinel, a cluster, or independent primaries for Redlock.", "共同提供一个锁命名空间的节点：单台服务器、由 Sentinel 监控的主节点、集群，或用于 Redlock 的多个独立主节点。";
+    group_is: "Nodes that together serve one lock namespace: a single server, a primary monitored by Sentinel, a cluster, independent primaries for Redlock, or the servers of ZooKeeper, etcd or PostgreSQL.", "共同提供一个锁命名空间的节点：单台服务器、由 Sentinel 监控的主节点、集群、用于 Redlock 的多个独立主节点，或 ZooKeeper、etcd、PostgreSQL 的服务器。";
     node: "node", "节点";
-    node_is: "One Redis or Valkey server of a group.", "组中的一台 Redis 或 Valkey 服务器。";
+    node_is: "One server of a group.", "组中的一台服务器。";
     lock: "lock", "锁";
-    lock_is: "A key (or a field or member) that a client library uses for mutual exclusion, as observed on the nodes.", "客户端库用于互斥的键（或字段、成员），以节点上观测到的内容为准。";
+    lock_is: "A key (or a field, member, node or row) that a client library uses for mutual exclusion, as observed on the nodes.", "客户端库用于互斥的键（或字段、成员、节点、行），以节点上观测到的内容为准。";
     owner: "owner", "持有者";
     owner_is: "The holder named by the key's value. Claimed, not proven.", "键的值所声明的持有者。仅为声明，未经证实。";
     fingerprint: "fingerprint", "指纹";
@@ -76,6 +88,10 @@ messages! {
     of_lease: "locks with less than five seconds left", "租约剩余不足五秒的锁";
     of_minus: "locks of all other groups", "其他所有组中的锁";
 
+    activity: "Activity over time", "活动时间线";
+    activity_is: "The activity page shows one lane per lock. A bar is a hold: its colour and shape belong to the owner, so the same owner looks the same in every lane. A cross marks a force release, a triangle a split. Bands over all lanes mark nodes that were not up and stretches that were not recorded; nothing is known about locks in a hatched stretch.", "活动页面中每把锁占一行。色块表示一次持有，颜色和形状对应持有者，同一持有者在各行中外观相同。叉号表示强制释放，三角表示脑裂。贯穿各行的色带表示节点不可用或未记录的时段；斜线时段内锁的情况未知。";
+    activity_find: "To see what happened at 03:07, enter the time or open `/activity?at=03:07`. Drag over the lanes to zoom in; the range is part of the URL. Times in URLs, forms and copied texts are UTC; the settings select UTC or local time for the others.", "要查看 03:07 的情况，请输入该时间或打开 `/activity?at=03:07`。在时间线上拖动可放大，时间范围保存在 URL 中。URL、表单和复制文本中的时间均为 UTC；其他时间可在设置中选择 UTC 或本地时间。";
+
     limits: "Limits of observation", "观测的局限";
     limit_free: "A lock that no node shows is “not observed”, not free: an observer cannot prove that no client relies on it.", "节点上没有的锁显示为“未观测到”，而不是“空闲”，因为仅凭观测无法证明没有客户端依赖它。";
     limit_process: "The console cannot determine whether the owner's process is running. The value on a node is a claim, and releasing the lock does not stop the process.", "控制台无法确定持有者的进程是否仍在运行。节点上的值只是声明，释放锁也不会停止该进程。";
@@ -83,6 +99,8 @@ messages! {
     limit_since: "If a lock was acquired before the console first observed it, the time of the acquire is unknown. “Held” then counts from the first observation and is marked accordingly.", "如果锁在控制台首次观测到之前就已被获取，则获取时间未知。此时“持有时长”从首次观测起计算，并会注明。";
     limit_clock: "A time that another machine recorded is only as accurate as the clock of that machine. The nodes page shows the clock difference of each node.", "其他机器记录的时间，其准确性取决于该机器的时钟。节点页面会显示各节点的时钟偏差。";
     limit_between: "Changes on a node are not observed while the node is unreachable. The nodes page shows since when it has been unreachable.", "节点无法访问期间发生的变化不会被观测到。节点页面会显示无法访问的起始时间。";
+
+    limit_services: "ZooKeeper, etcd and PostgreSQL answer as one, so a lock there is never partial or split. The lease “session” means that the lock ends with the owner's session or connection, at a time that the service does not report.", "ZooKeeper、etcd 和 PostgreSQL 以整体应答，因此其中的锁不会处于“未达多数”或“脑裂”状态。租约“会话”表示锁随持有者的会话或连接结束，服务不会报告具体时间。";
 
     more: "API and command line", "API 与命令行";
     api_docs: "API reference", "API 参考";

@@ -34,6 +34,9 @@ pub fn harm(format: Format) -> Option<&'static str> {
         (Locale::Chinese, ReleaseRisk::DuplicateRequest) => {
             "该锁仅用于防止重复提交，不一定有任务正在处理"
         }
+        (Locale::Chinese, ReleaseRisk::ConnectionEnds) => {
+            "释放会断开持有锁的数据库连接，其事务回滚，该连接持有的其他锁也一并释放"
+        }
     })
 }
 
@@ -42,6 +45,9 @@ pub fn why_not_releasable(format: Format) -> Option<&'static str> {
     let english = format.not_releasable_reason()?;
     Some(match locale() {
         Locale::English => english,
+        Locale::Chinese if format == Format::EphemeralNode => {
+            "下一个持有者会创建路径相同的节点，因此 ZooKeeper 在删除节点时无法校验持有者。"
+        }
         Locale::Chinese => "该键只记录剩余许可数，不记录持有者，因此无法归还某个持有者的许可。",
     })
 }
@@ -131,5 +137,34 @@ fn chinese(format: Format) -> &'static str {
         Format::Sentry => "持有者的 release 找不到键但不报错",
         Format::ResqueScheduler => "如果主调度器仍在运行，会在下一轮重新获取，除非被其他调度器抢先",
         Format::N8n => "如果领导者仍在运行，会在下次检查时重新获取，除非被其他实例抢先",
+        Format::Curator => {
+            "队列中的下一个客户端获取锁；持有者不会察觉：isAcquiredInThisProcess() 仍返回 true，release() 不报错"
+        }
+        Format::CuratorReadWrite | Format::Kazoo | Format::KazooReadWrite => {
+            "队列中的下一个客户端获取锁；持有者不会察觉，其 release() 不报错"
+        }
+        Format::CuratorSemaphore | Format::KazooSemaphore => {
+            "下一个等待者获得许可；持有者不会察觉，其 release() 不报错"
+        }
+        Format::CuratorLeaderLatch => {
+            "下一个参与者成为领导者；原领导者在下次检查其节点之前仍认为自己是领导者"
+        }
+        Format::GoZk => "队列中的下一个客户端获取锁；持有者的 Unlock 返回 ErrNotLocked",
+        Format::ZookeeperRecipe => "队列中的下一个客户端获取锁；持有者不会察觉",
+        Format::EphemeralNode => "该节点属于创建它的产品，请通过该产品重新选举领导者",
+        Format::EtcdMutex => "下一个竞争者获取锁；持有者不会收到通知，其 Unlock 不报错",
+        Format::EtcdElection | Format::NodeEtcd3Election => {
+            "下一个候选者成为领导者；原领导者不会收到通知，除非它监听该选举"
+        }
+        Format::NodeEtcd3 => "持有者不会收到通知；其 release 找不到键但不报错",
+        Format::PythonEtcd3 | Format::Etcd3gw => "持有者的 release 返回 False",
+        Format::AdvisoryLock => "持有者的连接断开，其事务回滚，第一个等待者获取锁",
+        Format::Liquibase => {
+            "下一个 Liquibase 进程会在十秒内启动；仍在运行的进程会继续修改数据库结构"
+        }
+        Format::SpringJdbc => "下一个客户端获取锁；持有者续租或 unlock 时抛出异常",
+        Format::Knex => "下一次迁移会启动，而仍在运行的迁移会继续",
+        Format::QuartzJdbc => "调度器的连接断开，其事务回滚；调度器会重试",
+        Format::DbScheduler => "任务会再次执行，而首次执行可能尚未结束",
     }
 }

@@ -6,7 +6,7 @@ pub use super::operations::acquire::format;
 pub use super::operations::{held_for, lease, no_label, owner};
 pub use super::shell::all_locks;
 use super::{Locale, locale};
-use crate::domain::{Flag, HoldEndReason, Lock, Owner, RenewalSource, Verdict};
+use crate::domain::{Flag, HoldEndReason, Lock, Owner, RenewalSource, Timestamp, Verdict};
 
 messages! {
     force_release: "Force release…", "强制释放…";
@@ -27,6 +27,9 @@ messages! {
     not_observed: "not observed", "未观测到";
     contention_unavailable(why: &str): "contention cannot be measured: {why}", "无法检测竞争：{why}";
     waits: "Waiters", "等待者";
+    wanted: "Who wants it", "谁在竞争";
+    nodes_agree(n: usize): "{n} of {n} nodes agree", "{n} 个节点全部一致";
+    latency_range(least: &str, most: &str): "{least} to {most}", "{least}至 {most}";
     nodes: "State per node", "各节点状态";
     nodes_before: "State per node when the lock was last observed", "最后一次观测到该锁时各节点的状态";
     node: "Node", "节点";
@@ -34,12 +37,14 @@ messages! {
     ping: "Latency", "延迟";
     unreachable(why: &str): "unreachable ({why})", "无法访问（{why}）";
     no_lease: "none", "无";
+    session_lease: "session", "会话";
     expired: "expired", "已过期";
     expired_since(since: &str): "expired {since} ago", "已过期 {since}";
     history: "History", "历史";
     no_owner_observed: "No owner has been observed.", "尚未观测到持有者。";
     no_quorum_observed: "No owner with a quorum has been observed.", "尚未观测到达到多数派的持有者。";
     owners_over_time: "Owners over time", "历史持有者";
+    unlabelled_owners: "unlabelled", "无标签";
     holds: "Holds, newest first", "持有记录，最新的在前";
     gap(span: &str): "{span} without an owner", "{span}无持有者";
     holds_now: "held now", "持有中";
@@ -48,8 +53,8 @@ messages! {
     of_this_lock(holds: &str): "{holds} of this lock", "该锁的 {holds}";
     of_pattern(holds: &str, pattern: &str): "{holds} of {pattern}", "{pattern} 的 {holds}";
     retention(since: &str, holds: u32, span: &str): "Recorded since {since}, in memory only: up to {holds} holds per lock, kept for {span}.", "自 {since} 起记录，仅保存在内存中：每把锁最多 {holds} 次持有，保留 {span}。";
-    since(at: &str): "since {at} UTC", "{at} UTC 起";
-    from_until(from: &str, until: &str): "{from} – {until} UTC", "{from} 至 {until} UTC";
+    since(at: &str): "since {at}", "{at} 起";
+    from_until(from: &str, until: &str): "{from} – {until}", "{from} 至 {until}";
     lease_over_time: "Lease over time", "租约随时间的变化";
     lease_chart(renewals: &str, left: &str): "{renewals}; {left}.", "{renewals}；{left}。";
     lease_left(left: &str): "{left} left", "剩余 {left}";
@@ -58,6 +63,14 @@ messages! {
     quorum_lost_here: "quorum lost", "失去多数派";
     expires_here: "expires", "过期";
     at_risk_threshold: "at risk (under 20 %)", "有风险（不足 20%）";
+    renewal_margin: "Renewal margin", "续租余量";
+    margins(renewals: &str, least: &str, late: usize): "Lease left at each of {renewals}: at least {least}; {late} under 20 %.", "{renewals}时的租约余量：最少 {least}，{late} 次不足 20%。";
+    lease_left_then: "Lease left", "租约余量";
+    hold_durations: "Hold durations", "持有时长分布";
+    histogram(holds: &str): "Durations of {holds}.", "{holds}的时长。";
+    histogram_now(holds: &str, held: &str, percent: usize): "Durations of {holds}; the current hold, {held}, is longer than {percent} % of them.", "{holds}的时长；当前已持有 {held}，超过其中的 {percent}%。";
+    duration_until: "Up to", "不超过";
+    number_of_holds: "Holds", "次数";
     now: "now", "现在";
     as_table: "As a table", "以表格显示";
     time: "Time", "时间";
@@ -68,6 +81,7 @@ messages! {
     end_reason: "End reason", "结束方式";
     library: "Library behaviour", "客户端库行为";
     renews(every: &str, lease: &str): "Default: {lease} lease, renewed every {every}.", "默认租约 {lease}，每 {every}续租一次。";
+    kept_alive: "Kept alive for as long as the client's process runs.", "只要客户端进程在运行，锁就会一直保持。";
     renews_unknown: "No automatic renewal.", "不自动续租。";
     may_reacquire: "A running owner may create the lock again.", "仍在运行的持有者可能会重新写入该锁。";
     outlives_lease: "The key remains after its lease has expired, until another client acquires it.", "租约过期后键仍会保留，直到其他客户端获取该锁。";
@@ -97,6 +111,7 @@ messages! {
     quorum_expires_in(left: &str): "The quorum is lost in {left} unless the lock is renewed.", "若 {left}内未续租，将失去多数派。";
     expires_in(left: &str): "Expires in {left} unless renewed.", "若 {left}内未续租，将过期。";
     does_not_expire: "Does not expire.", "不会自动过期。";
+    ends_with_session: "Ends when the owner’s session or connection ends.", "持有者的会话或连接结束时释放。";
     lease_expired: "Lease expired.", "租约已过期。";
 }
 
@@ -153,11 +168,31 @@ pub mod raw {
         hint: "Type, TTL, fields and members, read from the nodes now. Secret parts are masked; fingerprints identify them.", "从节点实时读取的类型、TTL、字段和成员。敏感内容已脱敏，以指纹标识。";
         read: "Read now", "立即读取";
         absent: "absent", "无此键";
+        lease_title: "Ends with its lease", "随其租约结束";
+        lease_keys_outside(count: u32): "Further keys outside of the configured prefixes: {count}", "位于所配置前缀之外的其他键：{count} 个";
+        lease_keys_not_listed(count: u32): "Further keys, not listed: {count}", "未列出的其他键：{count} 个";
         too_large: "too large for a lock, not read", "过大，不可能是锁，未读取";
         expires_in(span: &str): "expires in {span}", "{span}后过期";
         no_expiry: "no expiry", "永不过期";
         masked(bytes: u32, fingerprint: &str): "{bytes} bytes, masked · {fingerprint}", "{bytes} 字节，已脱敏 · {fingerprint}";
         hidden(bytes: u32): "{bytes} bytes, not shown: no lock format matches this key", "{bytes} 字节，不显示：没有匹配该键的锁格式";
+    }
+}
+
+/// A lock that no node shows.
+pub mod not_held {
+    messages! {
+        title: "Not held", "未被持有";
+        on_no_node: "Not held: no reachable node shows the lock.", "未被持有：可访问的节点上均无该锁。";
+        followed: "This page shows the lock as soon as it is acquired.", "一旦被获取，本页会立即显示。";
+        last_hold(owner: &str, ended: &str, at: &str, ago: &str): "Last held by {owner}, {ended} at {at} ({ago}).", "最后由 {owner} 持有，于 {at} {ended}（{ago}）。";
+        released: "released", "释放";
+        force_released: "force-released", "被强制释放";
+        expired: "expired", "过期";
+        ended: "ended", "结束";
+        taken_again(span: &str): "Usually taken again within {span}.", "通常会在 {span}内再次被获取。";
+        forced_by(actor: &str, at: &str): "Force-released by {actor} at {at}", "由 {actor} 于 {at} 强制释放";
+        reason(reason: &str): "reason: {reason}", "原因：{reason}";
     }
 }
 
@@ -169,6 +204,7 @@ pub mod waiting {
         all_waits: "All lock waits", "全部锁等待";
         through_console: "waiting through this console", "通过本控制台等待";
         in_redisson_queue: "queued (Redisson fair lock)", "排队中（Redisson 公平锁）";
+        in_service_queue: "queued in the lock service", "在锁服务中排队";
         since(ago: &str): ", started {ago}", "，开始于 {ago}";
         deadlock: "deadlock", "死锁";
     }
@@ -218,11 +254,13 @@ pub fn name(owner: &Owner) -> String {
     format::shorten(&name, 80)
 }
 
-/// The verdict in a sentence.
-pub fn verdict(lock: &Lock) -> String {
+/// The verdict in a sentence, with the age of the hold.
+pub fn verdict(lock: &Lock, now: Timestamp) -> String {
     let Locale::Chinese = locale() else {
-        return format::escape_invisible(&lock.verdict_sentence());
+        return format::escape_invisible(&lock.state_sentence(now));
     };
+    let held_ms = u64::try_from(now.millis_since(lock.acquired_at)).unwrap_or(0);
+    let age = format::span(held_ms);
     let total = lock.nodes.len();
     let holding = |owner: &Owner| {
         let nodes = lock.nodes.iter();
@@ -242,13 +280,13 @@ pub fn verdict(lock: &Lock) -> String {
     let on_first = lock.owners.first().map_or(0, holding);
     match (lock.verdict, &lock.owner) {
         (Verdict::Held, Some(owner)) if total == 1 => match lock.owners.len() {
-            0 | 1 => format!("由 {} 持有。", name(owner)),
+            0 | 1 => format!("由 {} 持有，已持有 {age}。", name(owner)),
             n => format!("由 {} 和另外 {} 个持有者持有。", name(owner), n - 1),
         },
         (Verdict::Held, Some(owner)) => {
             let on = holding(owner);
             format!(
-                "由 {} 在 {total} 个节点中的 {on} 个上持有（多数派为 {quorum} 个）。{unreachable}",
+                "由 {} 在 {total} 个节点中的 {on} 个上持有（多数派为 {quorum} 个），已持有 {age}。{unreachable}",
                 name(owner)
             )
         }

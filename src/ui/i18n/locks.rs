@@ -5,7 +5,7 @@ use super::lock::renewed;
 use super::{Locale, locale, punctuation, terms};
 use crate::domain::listing::Sort;
 use crate::domain::search::{SearchError, SearchErrorKind, SearchQuery};
-use crate::domain::{Flag, RenewalSource, RenewalStats};
+use crate::domain::{Demand, Flag, RenewalSource, RenewalStats};
 use crate::ui::locks_query::StatusFilter;
 
 messages! {
@@ -25,6 +25,10 @@ messages! {
     absolute_times: "Absolute times", "绝对时间";
     views: "Views", "视图";
     more: "More", "更多";
+    close: "Close", "关闭";
+    export: "Export", "导出";
+    peek: "Selected lock", "选中的锁";
+    close_peek: "Close panel (Esc)", "关闭面板（Esc）";
     no_views: "Save the current filters, sorting and grouping under a name.", "将当前的筛选、排序和分组保存为视图。";
     view_name: "View name", "视图名称";
     save_view: "Save", "保存";
@@ -34,6 +38,8 @@ messages! {
     resume: "Resume", "继续";
     pause_description: "While paused, the row order is frozen and changes of the list are held back; the content of each row stays up to date.", "暂停期间行的顺序保持不变，列表变化暂不应用；各行内容仍会更新。";
     not_observed: "no longer observed", "已观测不到";
+    released_ago(ago: String): "released {ago}", "已释放（{ago}）";
+    expired_ago(ago: String): "expired {ago}", "已过期（{ago}）";
     moved_or_gone: "moved or gone", "已移动或消失";
     held_for: "held ", "已持有 ";
     copy_name: "Copy name", "复制名称";
@@ -41,6 +47,8 @@ messages! {
     copy_blocked: "the browser blocked copying", "浏览器禁止复制";
     lease_title: "time until the lock expires", "距自动过期的剩余时间";
     lease_none: "none", "永不过期";
+    lease_session: "session", "会话";
+    lease_session_title: "The lock ends when the owner’s session or connection ends", "持有者的会话或连接结束时，锁自动释放";
     lease_over: "expired", "已过期";
     lease_past(since: String): "expired {since} ago", "已过期 {since}";
     fingerprint(fingerprint: &str): "fingerprint {fingerprint}", "指纹 {fingerprint}";
@@ -61,9 +69,10 @@ messages! {
     // Changes that are held back while the row order is frozen.
     pending_changes(n: usize): one "Show 1 change", other "Show {n} changes", "显示 {n} 项变化";
 
-    // Filter tiles.
+    // Filters by state.
     all: "All", "全部";
     needs_attention: "Needs attention", "需要处理";
+    all_filters: "All filters", "全部筛选";
     possible_locks: "Possible locks", "可能的锁";
 
     // Sort orders.
@@ -82,7 +91,13 @@ messages! {
     lease_column: "Lease", "租约";
     held_column: "Held", "持有时长";
     renewals_column: "Renewals", "续租";
-    contention_column: "Contention", "竞争";
+    contention_column: "Wanted", "需求";
+
+    // The demand for a lock.
+    per_second(rate: String): "{rate}/s", "{rate} 次/秒";
+    per_minute(n: u64): "{n}/min", "{n} 次/分";
+    waiting(n: u64): "{n} waiting", "{n} 个等待";
+    owner_count(n: usize): one "1 owner:", other "{n} owners:", "{n} 个持有者：";
 
     // Sources of a renewal rate.
     from_feed: "source: change notifications", "来源：服务端推送";
@@ -98,6 +113,54 @@ pub fn counted(n: usize) -> String {
         (Locale::English, _) => format!("{figure} locks"),
         (Locale::Chinese, _) => format!("{figure} 把锁"),
     }
+}
+
+/// The number of locks in the list, and of all locks that the filter by state excludes or not.
+pub fn counted_of(n: usize, all: usize) -> String {
+    let (figure, all) = (thousands(n), thousands(all));
+    match locale() {
+        Locale::English => format!("{figure} of {all} locks"),
+        Locale::Chinese => format!("{figure} / {all} 把锁"),
+    }
+}
+
+/// The attempts or the waiters of a lock: `≥ 24/min`, `9.8/s`, `2 waiting`. A bound is marked by its
+/// sign.
+pub fn demand(demand: Demand) -> String {
+    match demand {
+        Demand::Attempts {
+            per_minute,
+            is_lower_bound,
+        } => {
+            let sign = if is_lower_bound { "≥ " } else { "" };
+            let rate = attempt_rate(per_minute);
+            format!("{sign}{rate}")
+        }
+        Demand::Waiters {
+            count,
+            is_upper_bound,
+        } => {
+            let sign = if is_upper_bound { "≤ " } else { "" };
+            format!("{sign}{}", waiting(count))
+        }
+    }
+}
+
+/// A rate of attempts: `24/min`, `9.8/s`, `100/s`.
+pub fn attempt_rate(attempts: u64) -> String {
+    match attempts {
+        0..60 => per_minute(attempts),
+        60..600 if !attempts.is_multiple_of(60) => {
+            let tenths = attempts / 6;
+            per_second(format!("{}.{}", tenths / 10, tenths % 10))
+        }
+        _ => per_second((attempts / 60).to_string()),
+    }
+}
+
+/// The number of locks of a filter.
+pub fn figure(count: u32) -> String {
+    thousands(usize::try_from(count).unwrap_or(usize::MAX))
 }
 
 /// The meaning of a flag.
@@ -142,7 +205,7 @@ pub fn flag_description(flag: Flag) -> &'static str {
     }
 }
 
-/// The label of a filter tile.
+/// The label of a filter by state.
 pub fn status_filter(only: StatusFilter) -> String {
     let label = match only {
         StatusFilter::Verdict(verdict) => return capital(terms::verdict(verdict)),
@@ -189,7 +252,8 @@ pub fn column(sort: Sort) -> &'static str {
 pub fn search_error(error: &SearchError) -> String {
     let SearchError { at, part, kind } = error;
     if locale() == Locale::English {
-        return error.to_string();
+        // The API marks names as code; the page has no such mark.
+        return error.to_string().replace('`', "\"");
     }
     let place = at + 1;
     match kind {
@@ -262,4 +326,30 @@ pub(super) fn thousands(n: usize) -> String {
         out.push(digit);
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn demand_is_a_rate_or_a_number_of_waiters() {
+        for (per_minute, is_lower_bound, expected) in [
+            (24, true, "≥ 24/min"),
+            (60, true, "≥ 1/s"),
+            (588, false, "9.8/s"),
+            (6_000, false, "100/s"),
+        ] {
+            let attempts = Demand::Attempts {
+                per_minute,
+                is_lower_bound,
+            };
+            assert_eq!(demand(attempts), expected);
+        }
+        let waiters = Demand::Waiters {
+            count: 2,
+            is_upper_bound: true,
+        };
+        assert_eq!(demand(waiters), "≤ 2 waiting");
+    }
 }

@@ -53,6 +53,8 @@ macro_rules! messages {
 }
 
 // The modules use the macro, so they are declared after it.
+pub mod activity;
+pub mod advice;
 pub mod audit;
 pub mod audit_details;
 pub mod bulk;
@@ -63,6 +65,7 @@ pub mod findings;
 pub mod format;
 pub mod grouping;
 pub mod help;
+pub mod incident;
 pub mod libraries;
 mod locale;
 pub mod lock;
@@ -70,17 +73,22 @@ pub mod locks;
 mod missing_permissions;
 pub mod nodes;
 pub mod operations;
+pub mod outages;
+pub mod owner;
 pub mod owners;
 pub mod palette;
 pub mod permissions;
+pub mod pinned;
 pub mod prefixes;
 pub mod punctuation;
 pub mod reasons;
 pub mod shell;
 pub mod sign_in;
 pub mod terms;
+pub mod trends;
 pub mod units;
 pub mod waits;
+pub mod webhooks;
 
 pub use crate::domain::Locale;
 pub use locale::locale;

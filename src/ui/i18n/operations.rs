@@ -16,6 +16,13 @@ messages! {
     keeps_a_quorum: "These nodes are a quorum: the owner may keep the lock until they are back.", "这些节点已构成多数派：在其恢复之前，持有者可能仍持有该锁。";
     unknown_group: "?", "？";
     choose_owner: "Several owners hold this lock. Which one to release?", "该锁有多个持有者。要释放哪一个？";
+    lease_keys: "Show the keys of its lease", "显示其租约的键";
+    no_lease: "The lock has no lease.", "该锁没有租约。";
+    keys_outside(count: u32): "{count} keys of the lease are outside of the configured prefixes, so it cannot be revoked here.", "该租约有 {count} 个键位于所配置的前缀之外，因此无法在此撤销。";
+    too_many_keys(count: u32): "The lease has {count} keys, too many to be revoked here.", "该租约有 {count} 个键，数量过多，无法在此撤销。";
+    revoke_lease(count: u32): "Revoke the lease instead. Keys that are deleted: {count}", "改为撤销租约，将删除的键数：{count}";
+    revoke_lease_hint: "The owner’s client can notice that its lease ended. Everything that the client holds with the same lease ends too:", "持有者的客户端能够察觉租约已结束。该客户端用同一租约持有的其他键也会一并失效：";
+    contender_of(name: &str): "holds or waits for {name}", "持有或等待 {name}";
     process_keeps_running: "The process keeps running and may still believe that it holds the lock.", "进程会继续运行，并可能仍认为自己持有该锁。";
     reason: "Reason", "原因";
     reason_hint: "Recorded in the audit log before the release.", "释放前写入审计日志。";
@@ -41,11 +48,10 @@ messages! {
     fingerprint: "Fingerprint", "指纹";
     held_for: "Held for", "持有时长";
     lease: "Lease", "租约";
-    client_library: "Client library", "客户端库";
     after_release: "After release", "释放之后";
     no_label: "no label", "无标签";
-    held_and_renewals(held: &str, renewals: &str): "{held}; renewals: {renewals}", "{held}；续租：{renewals}";
     never_expires: "does not expire", "不会自动过期";
+    ends_with_session: "ends with the owner’s session or connection", "随持有者的会话或连接结束";
     expires_in(left: &str): "expires in {left}", "{left}后自动过期";
     lease_over: "lease expired; the key should disappear shortly", "租约已过期，键即将消失";
     expired_since(since: &str): "lease expired {since} ago; the key does not expire", "租约已过期 {since}；键不会自动过期";
@@ -101,7 +107,7 @@ pub mod acquire {
         wait_required: "Enter the wait time in seconds", "请输入等待时间（秒）";
         group: "Group", "组";
         lock: "Lock", "锁";
-        lock_hint: "The Redis key, exactly as your programs use it.", "Redis 键，须与程序中使用的完全一致。";
+        lock_hint: "The key or path, exactly as your programs use it.", "键或路径，须与程序中使用的完全一致。";
         lease: "Lease", "租约时长";
         unit: "Unit", "单位";
         ms: "milliseconds", "毫秒";

@@ -22,7 +22,7 @@ messages! {
     sorted: "sorted by this", "按此排序";
     more(n: String): "{n} more", "还有 {n} 把";
     and_more(n: String): "and {n} more", "另有 {n} 把";
-    show_in_list(owner: &str): "show all locks of {owner}", "查看 {owner} 的全部锁";
+    open_page(owner: &str): "locks and history of {owner}", "查看 {owner} 的锁与历史";
     release_all_suffix(owner: &str): " of {owner}", "（属于 {owner}）";
     release_all_description(owner: &str): "select all locks of {owner} in the list. A preview is shown before anything is released", "在列表中选中 {owner} 的全部锁。释放前会先显示预览";
     at_risk(n: String): "{n} at risk", "{n} 把有风险";
@@ -39,6 +39,9 @@ messages! {
     need_attention(n: u32): one "1 needs attention", other "{n} need attention", "{n} 把需要处理";
     processes(n: u32): one "1 process or thread", other "{n} processes or threads", "{n} 个进程或线程";
     unlabelled(n: u32): one "1 more lock has an owner without a label.", other "{n} more locks have owners without a label.", "另有 {n} 把锁的持有者无标签。";
+    unlabelled_owners: "without a label", "无标签";
+    unlabelled_description: "The libraries of these owners write values that identify no host or process", "这些持有者所用的库写入的值无法识别主机或进程";
+    show_unlabelled: "Show them", "查看";
     not_shown(n: String): "{n} more are not shown. Search to find them.", "还有 {n} 个未显示，可通过搜索查找。";
     holds_locks(locks: u32, who: &str): one "{who} holds 1 lock.", other "{who} holds {locks} locks.", "{who} 持有 {locks} 把锁。";
 }

@@ -18,6 +18,9 @@ messages! {
     setting: "setting", "设置";
     view: "view", "视图";
 
+    force_release: "Force release…", "强制释放…";
+    copy_incident: "Copy incident", "复制事件摘要";
+    copy_key: "Copy key", "复制键名";
     acquire: "Acquire a lock…", "获取锁…";
     export_csv: "Export locks (CSV)", "导出锁列表（CSV）";
     export_json: "Export locks (JSON)", "导出锁列表（JSON）";
@@ -40,6 +43,7 @@ messages! {
     key_help: "show keyboard shortcuts", "显示快捷键";
     key_down_up: "next or previous row", "下一行或上一行";
     key_open: "open the selected row", "打开选中的行";
+    key_peek: "show or hide the details of the selected row", "显示或隐藏选中行的详情";
     key_close: "close the dialog or menu", "关闭对话框或菜单";
     go_to(page: &str): "go to {page}", "前往“{page}”";
     close: "Close", "关闭";

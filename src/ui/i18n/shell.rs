@@ -10,8 +10,10 @@ messages! {
     owners: "Owners", "持有者";
     nodes: "Nodes", "节点";
     waits: "Waits", "等待";
+    activity: "Activity", "活动";
     mine: "My locks", "我的锁";
     audit: "Audit", "审计";
+    webhooks: "Webhooks", "Webhook 通知";
     help: "Help", "帮助";
     javascript_disabled: "JavaScript is disabled, so this page does not update. Reload it for current data.", "JavaScript 已禁用，本页不会自动更新。如需最新数据，请刷新页面。";
     data_source_note: "Data is from the latest reply of each node.", "数据为各节点最近一次应答的结果。";
@@ -22,6 +24,7 @@ messages! {
     chunk_load_failed: "This part of the console could not be loaded.", "控制台的这一部分加载失败。";
     chunk_load_failed_advice: "The console does not respond, or was restarted with another version. No locks were changed.", "控制台无响应，或已使用其他版本重启。锁未受影响。";
 
+    copy_link: "Copy link", "复制链接";
     settings: "Settings", "设置";
     theme: "Theme", "主题";
     system_theme: "System theme", "跟随系统";
@@ -31,6 +34,9 @@ messages! {
     rows: "Row density", "行密度";
     comfortable: "Comfortable", "宽松";
     dense: "Dense", "紧凑";
+    time_zone: "Times of day", "时刻显示";
+    utc: "UTC", "UTC";
+    local_time: "Local time", "本地时间";
     enable_notifications: "Enable notifications", "开启通知";
     disable_notifications: "Disable notifications", "关闭通知";
     notifications_enabled: "The browser notifies you when more of the listed locks need attention while this tab is in the background.", "当此标签页处于后台，且列表中有更多锁需要处理时，浏览器会通知您。";
@@ -41,7 +47,7 @@ messages! {
     live: "live", "实时";
     live_since(ago: String): "live, {ago}", "实时，{ago}";
     not_live_since(ago: String): "not live, {ago}", "非实时，{ago}";
-    live_announcement: "Live", "实时";
+    live_announcement: "Live", "已开始实时更新";
     stale_announcement: "No longer live", "已停止实时更新";
     live_tooltip: "Time since the locks were last read from their nodes", "距上次从节点读取锁的时间";
 
@@ -100,6 +106,9 @@ messages! {
     try_again: "Try again", "重试";
 
     // Browser notifications.
+    attention_notice(n: u32): one "1 lock or node needs attention", other "{n} locks or nodes need attention", "{n} 把锁或节点需要处理";
+    need_no_attention: "Nothing needs attention", "没有需要处理的锁";
+    nodes_down(n: usize): one "1 node is not up", other "{n} nodes are not up", "{n} 个节点异常";
     need_attention(n: u32): one "1 lock needs attention", other "{n} locks need attention", "{n} 把锁需要处理";
 }
 

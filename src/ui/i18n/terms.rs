@@ -27,11 +27,16 @@ messages! {
     refused: "refused", "拒绝访问";
     primary: "primary", "主节点";
     replica: "replica", "副本";
+    leader: "leader", "领导者";
+    follower: "follower", "跟随者";
+    observer: "observer", "观察者";
+    learner: "learner", "学习者";
     production: "production", "生产";
     staging: "staging", "预发布";
     development: "development", "开发";
     tracking: "tracking", "客户端跟踪";
     keyspace: "keyspace", "键空间通知";
+    watch: "watch", "监听";
     poll: "poll", "轮询";
     feed: "feed", "推送";
     api: "api", "API";
@@ -43,6 +48,7 @@ messages! {
     reacquired: "reacquired", "重新获取";
     reveal_token: "reveal token", "显示令牌";
     change_prefix: "change prefix", "更改前缀";
+    test_webhook: "test webhook", "测试 Webhook";
     learned: "learned", "自动学习";
     pinned: "pinned", "已固定";
     excluded: "excluded", "已排除";
@@ -99,6 +105,10 @@ pub fn role(role: ReplicationRole) -> &'static str {
     match role {
         ReplicationRole::Primary => primary(),
         ReplicationRole::Replica => replica(),
+        ReplicationRole::Leader => leader(),
+        ReplicationRole::Follower => follower(),
+        ReplicationRole::Observer => observer(),
+        ReplicationRole::Learner => learner(),
     }
 }
 
@@ -116,6 +126,7 @@ pub fn feed_level(level: FeedLevel) -> &'static str {
     match level {
         FeedLevel::Tracking => tracking(),
         FeedLevel::Keyspace => keyspace(),
+        FeedLevel::Watch => watch(),
         FeedLevel::Poll => poll(),
     }
 }
@@ -149,6 +160,7 @@ pub fn operation(kind: OperationKind) -> &'static str {
         OperationKind::Reacquired => reacquired(),
         OperationKind::ClearRestartHazard => clear_restart_hazard(),
         OperationKind::ChangePrefix => change_prefix(),
+        OperationKind::TestWebhook => test_webhook(),
         OperationKind::RevealToken => reveal_token(),
         OperationKind::Monitor => monitor(),
         OperationKind::SignIn => sign_in(),

@@ -33,6 +33,8 @@ pub enum IconName {
     Sortable,
     /// The light theme.
     Sun,
+    /// A table of values.
+    Table,
     /// Remove, close.
     Cross,
 }
@@ -90,6 +92,7 @@ impl IconName {
                 "m6.34 17.66-1.41 1.41",
                 "m19.07 4.93-1.41 1.41",
             ],
+            Self::Table => &["M4 5h16v14H4Z", "M4 12h16", "M12 5v14"],
             Self::Cross => &["M18 6 6 18", "m6 6 12 12"],
         }
     }

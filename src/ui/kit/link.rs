@@ -36,7 +36,7 @@ pub fn Link(
     no_scroll: bool,
     /// The tooltip.
     #[prop(into, optional)]
-    title: Option<String>,
+    title: Option<Signal<String>>,
     /// The content of the link.
     children: Children,
 ) -> impl IntoView {

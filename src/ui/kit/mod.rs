@@ -12,6 +12,8 @@ pub mod empty;
 pub mod field;
 pub mod icon;
 pub mod link;
+pub mod phone_sheet;
+pub mod sparkline;
 pub mod table;
 
 pub use badge::{Badge, Tone};
@@ -24,4 +26,5 @@ pub use empty::Empty;
 pub use field::{Binding, CheckboxField, Field, SelectField, SelectOption, TextField};
 pub use icon::{Icon, IconName};
 pub use link::{Link, use_replace_address};
+pub use phone_sheet::PhoneSheet;
 pub use table::Table;

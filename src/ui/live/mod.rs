@@ -17,7 +17,7 @@ use leptos::prelude::*;
 
 use crate::domain::{
     Buckets, CurrentUser, GroupBy, GroupView, IndexState, InitialState, Lock, LockCounts, LockId,
-    Timestamp,
+    NodeRecovery, NodeState, Timestamp,
 };
 
 use super::calls;
@@ -46,6 +46,8 @@ pub struct Live {
     pub is_outdated: RwSignal<bool>,
     /// Auto-renewed locks that were lost while this page was open, newest last.
     pub lost_locks: RwSignal<Vec<LostLock>>,
+    /// Nodes that came back while this page was open, the latest last.
+    pub recoveries: RwSignal<Vec<NodeRecovery>>,
     index: StoredValue<IndexState>,
     subscription: RwSignal<LiveSubscription>,
     summary: RwSignal<ListSummary>,
@@ -69,6 +71,7 @@ impl Live {
             server_build: RwSignal::new(None),
             is_outdated: RwSignal::new(false),
             lost_locks: RwSignal::new(Vec::new()),
+            recoveries: RwSignal::new(Vec::new()),
             index: StoredValue::new(IndexState::default()),
             subscription: RwSignal::new(LiveSubscription::default()),
             summary: RwSignal::new(ListSummary::default()),
@@ -82,9 +85,9 @@ impl Live {
         provide_context(live);
         // Effects run in the browser only, after hydration. This one runs again once the initial
         // snapshot is applied; what it starts lives until it runs again.
-        let has_begun = Memo::new(move |_| live.last_event_id.with(Option::is_some));
+        let has_snapshot = Memo::new(move |_| live.has_snapshot());
         Effect::new(move || {
-            if has_begun.get() {
+            if has_snapshot.get() {
                 stream::connect(live);
             }
         });
@@ -94,6 +97,11 @@ impl Live {
     /// The index from the context.
     pub fn expect() -> Self {
         expect_context()
+    }
+
+    /// Whether the page has its initial snapshot. Tracked.
+    pub fn has_snapshot(self) -> bool {
+        self.last_event_id.with(Option::is_some)
     }
 
     /// Applies the initial snapshot, unless there is one already. Called while the page is
@@ -220,6 +228,26 @@ impl Live {
         self.index.with_value(|index| read(&index.groups))
     }
 
+    /// The number of nodes that are not up. Nodes before the first connection attempt are not
+    /// counted. Tracks the changes of groups.
+    pub fn failed_node_count(self) -> usize {
+        self.with_groups(|groups| {
+            let nodes = groups.iter().flat_map(|group| &group.nodes);
+            let failed = nodes.filter(|node| node.state != NodeState::Up && node.since.is_some());
+            failed.count()
+        })
+    }
+
+    /// Whether every lock of the console is sent to this page: the list has no filter and is not
+    /// longer than the window. Tracked.
+    pub fn has_every_lock(self) -> bool {
+        let is_filtered = self
+            .subscription
+            .with(|subscription| subscription.query.is_filtered());
+        let total = self.total();
+        !is_filtered && self.with_locks(|locks| locks.len() >= total)
+    }
+
     /// A copy of one group. Tracks the changes of groups.
     pub fn group(self, name: &str) -> Option<GroupView> {
         self.groups_changed.track();
@@ -232,6 +260,17 @@ impl Live {
         self.endings.with_value(|gone| {
             let ending = gone.iter().rfind(|(known, _)| known == id);
             ending.map(|(_, gone)| *gone)
+        })
+    }
+
+    /// The locks of which the end was observed in the last `ms` milliseconds, at most `most` of them,
+    /// the latest first. Tracks every change of locks and the clock.
+    pub fn recent_endings(self, ms: i64, most: usize) -> Vec<LockId> {
+        self.locks_changed.track();
+        let since = self.now.get().plus_millis(-ms);
+        self.endings.with_value(|gone| {
+            let recent = gone.iter().rev().take_while(|(_, gone)| gone.at > since);
+            recent.take(most).map(|(id, _)| id.clone()).collect()
         })
     }
 

@@ -7,13 +7,19 @@ use leptos::prelude::*;
 use super::Live;
 use super::subscription::ListSummary;
 use crate::domain::reason::Reason;
-use crate::domain::{Change, GoneReason, IndexState, LockId, Snapshot, Timestamp, WindowUpdate};
+use crate::domain::{
+    Change, GoneReason, GroupView, IndexState, LockId, NodeRecovery, Snapshot, Timestamp,
+    WindowUpdate,
+};
 
 /// The maximum number of recorded endings, for pages that still show a lock that has ended.
 const MAX_ENDINGS: usize = 1_000;
 
 /// The maximum number of lost locks that are shown.
 const MAX_LOST_LOCKS: usize = 100;
+
+/// The maximum number of recovered nodes that are shown.
+const MAX_RECOVERIES: usize = 5;
 
 /// How and when a lock left the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +56,7 @@ impl Live {
             buckets: snapshot.buckets.clone(),
         });
         let mut index = IndexState::from(snapshot);
+        self.record_recoveries(index.groups.iter());
         self.index.with_value(|before| {
             // Unchanged locks keep their allocation, so that they are not rendered again.
             for (id, lock) in &mut index.locks {
@@ -126,6 +133,15 @@ impl Live {
                 }
             }
         }
+        self.record_recoveries(changes.iter().filter_map(|change| match change {
+            Change::Group { group } => Some(&**group),
+            Change::Appeared { .. }
+            | Change::Renewed { .. }
+            | Change::OwnerChanged { .. }
+            | Change::Updated { .. }
+            | Change::Gone { .. }
+            | Change::Lost { .. } => None,
+        }));
         self.index
             .update_value(|index| changes.into_iter().for_each(|change| index.apply(change)));
         self.record_endings(gone);
@@ -160,6 +176,29 @@ impl Live {
             buckets: update.buckets,
         });
         self.locks_changed.update(|n| *n = n.wrapping_add(1));
+    }
+
+    /// Records the nodes that are up in these groups and were not up in the index.
+    fn record_recoveries<'a>(self, groups: impl Iterator<Item = &'a GroupView>) {
+        let recovered: Vec<NodeRecovery> = self.index.with_value(|index| {
+            let known = groups.filter_map(|group| Some((index.group(&group.name)?, group)));
+            known
+                .flat_map(|(before, after)| NodeRecovery::between(before, after))
+                .collect()
+        });
+        if recovered.is_empty() {
+            return;
+        }
+        self.recoveries.update(|all| {
+            // A node that failed again is shown once.
+            all.retain(|known| {
+                let is_same =
+                    |new: &NodeRecovery| new.group == known.group && new.node == known.node;
+                !recovered.iter().any(is_same)
+            });
+            all.extend(recovered);
+            all.drain(..all.len().saturating_sub(MAX_RECOVERIES));
+        });
     }
 
     fn record_endings(self, endings: Vec<(LockId, LockEnding)>) {

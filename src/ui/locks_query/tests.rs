@@ -172,3 +172,33 @@ fn a_second_click_reverses_the_direction() {
         SortOrder::Asc
     );
 }
+
+#[test]
+fn contended_locks_are_sorted_by_demand_unless_another_order_was_selected() {
+    let contended = StatusFilter::Flag(Flag::Contended);
+    let query = LocksQuery::default().with_status(contended);
+    assert_eq!(query.sort, Sort::Contention);
+    assert_eq!(query.with_status(StatusFilter::All), LocksQuery::default());
+    let by_name = LocksQuery::default().with_sort(Sort::Key);
+    assert_eq!(by_name.with_status(contended).sort, Sort::Key);
+    let reversed = query.toggle_sort(Sort::Contention);
+    assert_eq!(
+        reversed.with_status(StatusFilter::All).sort,
+        Sort::Contention
+    );
+}
+
+#[test]
+fn a_group_of_the_search_is_selected_in_the_menu_and_replaced_by_it() {
+    let query = LocksQuery::parse("q=group%3Aorders+lock");
+    assert_eq!(query.selected_group().as_deref(), Some("orders"));
+    let other = query.with_selected_group(Some("jobs".into()));
+    assert_eq!(other.path(), "/?q=lock&group=jobs");
+    assert_eq!(other.selected_group().as_deref(), Some("jobs"));
+    assert_eq!(other.with_selected_group(None).path(), "/?q=lock");
+    for text in ["-group:orders", "group:orders,jobs", "group:or*", "lock"] {
+        let query = LocksQuery::default().with_text(text.to_owned());
+        assert_eq!(query.selected_group(), None, "{text}");
+        assert_eq!(query.with_selected_group(None), query, "{text}");
+    }
+}

@@ -4,10 +4,12 @@ use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::hooks::use_location;
 
-use crate::domain::{AuditPage as AuditData, ChainCheck};
+use crate::domain::{AuditFacets, AuditHistogram, AuditPage as AuditData, ChainCheck};
 use crate::ui::audit_query::AuditQuery;
 use crate::ui::components::audit_chain::AuditChain;
+use crate::ui::components::audit_chips::AuditChips;
 use crate::ui::components::audit_filter::AuditFilterForm;
+use crate::ui::components::audit_histogram::AuditHistogramChart;
 use crate::ui::components::audit_table::AuditTable;
 use crate::ui::components::resource_view::{AwaitSnapshot, ResourceView};
 use crate::ui::i18n::audit as t;
@@ -34,6 +36,8 @@ pub fn AuditPage() -> impl IntoView {
 fn AuditContent(query: AuditQuery) -> impl IntoView {
     let search = query.query_string();
     let resource = ServerResource::new(move || calls::audit(search.clone()));
+    let search = query.query_string();
+    let counts = ServerResource::new(move || calls::audit_histogram(search.clone()));
     let chain = ServerResource::new(calls::audit_chain);
     let show = {
         let query = query.clone();
@@ -44,9 +48,23 @@ fn AuditContent(query: AuditQuery) -> impl IntoView {
     view! {
         <AwaitSnapshot>
             <AuditFilterForm query=query.clone() />
+            <Histogram counts query=query.clone() />
             <ResourceView loading=resource show />
         </AwaitSnapshot>
     }
+}
+
+/// The chart, as soon as the entries are counted. The list reports an error of the audit log.
+#[component]
+fn Histogram(counts: ServerResource<AuditHistogram>, query: AuditQuery) -> impl IntoView {
+    let chart = move || {
+        let query = query.clone();
+        Suspend::new(async move {
+            let histogram = counts.result().await.ok()?;
+            (histogram.total() > 0).then(|| view! { <AuditHistogramChart histogram query /> })
+        })
+    };
+    view! { <Suspense fallback=|| ()>{chart}</Suspense> }
 }
 
 #[component]
@@ -61,7 +79,8 @@ fn AuditEntries(
     let older = page
         .next_cursor
         .map(|cursor| query.with_cursor(Some(cursor)).path());
-    let read_at = t::read_at(format::time_of_day(page.read_at));
+    let read_at = move || t::read_at(format::time_of_day(page.read_at));
+    let facets = AuditFacets::of(&page.entries, &query.filter);
     let acts = if page.entries.is_empty() {
         view! {
             <Empty title=t::no_match()>
@@ -73,6 +92,7 @@ fn AuditEntries(
         view! { <AuditTable entries=page.entries /> }.into_any()
     };
     view! {
+        <AuditChips facets query=query.clone() />
         {acts}
         {page
             .truncated

@@ -50,7 +50,9 @@ fn Contents() -> impl IntoView {
         ("terms", help::words()),
         ("verdicts", help::verdicts()),
         ("flags", help::flags()),
+        ("advice", help::advice::title()),
         ("search", help::search()),
+        ("activity", help::activity()),
         ("keys", palette::shortcuts()),
         ("limits", help::limits()),
         ("more", help::more()),
@@ -86,9 +88,18 @@ fn Contents() -> impl IntoView {
             <Section id="flags" title=help::flags()>
                 {definition_list(flag_definitions())}
             </Section>
+            <Section id="advice" title=help::advice::title()>
+                <p>{help::advice::intro()}</p>
+                {definition_list(advice_definitions())}
+                <p>{help::advice::attention()}</p>
+            </Section>
             <Section id="search" title=help::search()>
                 <p>{help::search_intro()}</p>
                 {search_examples()}
+            </Section>
+            <Section id="activity" title=help::activity()>
+                <p>{help::activity_is()}</p>
+                <p>{help::activity_find()}</p>
             </Section>
             <Section id="keys" title=palette::shortcuts()>
                 <ShortcutsTable />
@@ -129,6 +140,15 @@ fn Section(id: &'static str, title: &'static str, children: Children) -> impl In
             {children()}
         </section>
     }
+}
+
+fn advice_definitions() -> [(&'static str, &'static str); 3] {
+    use crate::ui::i18n::advice::{owner_alive, owner_silent, owner_unknown};
+    [
+        (owner_alive(), help::advice::alive_is()),
+        (owner_silent(), help::advice::silent_is()),
+        (owner_unknown(), help::advice::unknown_is()),
+    ]
 }
 
 fn definition_list<const N: usize>(terms: [(&'static str, &'static str); N]) -> impl IntoView {
@@ -219,7 +239,7 @@ fn flag_definitions() -> [(&'static str, &'static str); 8] {
     ]
 }
 
-fn limits() -> [&'static str; 6] {
+fn limits() -> [&'static str; 7] {
     [
         help::limit_free(),
         help::limit_process(),
@@ -227,6 +247,7 @@ fn limits() -> [&'static str; 6] {
         help::limit_since(),
         help::limit_clock(),
         help::limit_between(),
+        help::limit_services(),
     ]
 }
 

@@ -8,16 +8,21 @@ use super::not_found::NotFoundPage;
 use crate::domain::{
     AuditPage, Environment, History, Lock, LockId, OperationError, Permission, Scope, WaitForGraph,
 };
+use crate::ui::components::advice::{AdvicePanel, AdviceSource};
+use crate::ui::components::contention_card::ContentionCard;
+use crate::ui::components::copy_link::CopyLink;
+use crate::ui::components::copy_name::CopyName;
 use crate::ui::components::error_notice::ErrorNotice;
 use crate::ui::components::group_strips::EnvironmentBadge;
+use crate::ui::components::incident_button::{IncidentButton, IncidentCopy};
 use crate::ui::components::library_card::LibraryCard;
 use crate::ui::components::lock_audit::{self, LockAudit};
 use crate::ui::components::lock_facts::LockFacts;
 use crate::ui::components::lock_history::{self, LockHistory};
 use crate::ui::components::lock_name::LockName;
-use crate::ui::components::lock_waiters::LockWaiters;
-use crate::ui::components::monitor_card::MonitorCard;
-use crate::ui::components::node_matrix::NodeMatrix;
+use crate::ui::components::lock_nodes::LockNodes;
+use crate::ui::components::not_held_notice::NotHeldNotice;
+use crate::ui::components::pinned_lock::{InvalidPin, PinnedLock};
 use crate::ui::components::raw_key_card::RawKeyCard;
 use crate::ui::components::release::{ReleaseDialog, never_releasable_reason};
 use crate::ui::components::resource_view::{AwaitSnapshot, ResourceResultView};
@@ -29,6 +34,8 @@ use crate::ui::kit::card::CARD;
 use crate::ui::kit::{Button, Icon, IconName, Link, Variant};
 use crate::ui::live::ServerResource;
 use crate::ui::live::{Live, LockEnding};
+use crate::ui::paths::PinnedTime;
+use crate::ui::shortcuts::{LockCommand, Shortcuts};
 use crate::ui::{calls, format, paths};
 
 /// The page of the lock in the path.
@@ -36,9 +43,12 @@ use crate::ui::{calls, format, paths};
 pub fn LockPage() -> impl IntoView {
     let location = use_location();
     let id = move || paths::parse_lock(&location.pathname.read(), &location.search.read());
-    let content = move || match id() {
-        Some(id) => view! { <OneLock id /> }.into_any(),
-        None => view! { <NotFoundPage /> }.into_any(),
+    let pinned = move || paths::pinned_time(&location.search.read());
+    let content = move || match (id(), pinned()) {
+        (Some(id), None) => view! { <OneLock id /> }.into_any(),
+        (Some(id), Some(PinnedTime::At(at))) => view! { <PinnedLock id at /> }.into_any(),
+        (Some(id), Some(PinnedTime::Invalid)) => view! { <InvalidPin id /> }.into_any(),
+        (None, _) => view! { <NotFoundPage /> }.into_any(),
     };
     view! { {move || content()} }
 }
@@ -50,14 +60,18 @@ fn OneLock(id: LockId) -> impl IntoView {
         let id = id.clone();
         move || calls::lock(id.clone())
     });
-    let (history, entries) = (lock_history::load(&id), lock_audit::load(&id));
-    let waits = ServerResource::new(calls::waits);
+    let data = LockPageData {
+        history: lock_history::load(&id),
+        entries: lock_audit::load(&id),
+        waits: ServerResource::new(calls::waits),
+        advice: AdviceSource::load(&id),
+    };
     // An error is shown as the state of the lock, with its history below, so it is not handled by
     // the resource view.
     let show = Callback::new({
         let id = id.clone();
         move |answer| {
-            view! { <LockView id=id.clone() answer history entries waits on_refresh=move |()| resource.refetch() /> }
+            view! { <LockView id=id.clone() answer data on_refresh=move |()| resource.refetch() /> }
                 .into_any()
         }
     });
@@ -77,6 +91,15 @@ fn OneLock(id: LockId) -> impl IntoView {
             <ResourceResultView loading=resource show />
         </AwaitSnapshot>
     }
+}
+
+/// What the page loads beside the lock. A copyable handle.
+#[derive(Clone, Copy)]
+struct LockPageData {
+    history: ServerResource<History>,
+    entries: ServerResource<AuditPage>,
+    waits: ServerResource<WaitForGraph>,
+    advice: AdviceSource,
 }
 
 /// The state of the page.
@@ -112,9 +135,7 @@ impl LockPageState {
 fn LockView(
     id: LockId,
     answer: Result<Lock, OperationError>,
-    history: ServerResource<History>,
-    entries: ServerResource<AuditPage>,
-    waits: ServerResource<WaitForGraph>,
+    data: LockPageData,
     #[prop(into)] on_refresh: Callback<()>,
 ) -> impl IntoView {
     let live = Live::expect();
@@ -145,8 +166,7 @@ fn LockView(
         state.with_untracked(|state| state.lock().cloned()),
     ) {
         (true, Some(first)) => {
-            view! { <LockDetails id=id.clone() state first history entries waits on_refresh /> }
-                .into_any()
+            view! { <LockDetails id=id.clone() state first data on_refresh /> }.into_any()
         }
         (true | false, _) => {
             let fault = move || {
@@ -169,9 +189,17 @@ fn LockView(
             });
             view! {
                 <Heading id=id.clone() lock=None ended=Signal::stored(None) />
-                {move || fault().map(|fault| view! { <ErrorNotice error=fault retry=on_refresh /> })}
+                {move || {
+                    fault()
+                        .map(|fault| match fault {
+                            OperationError::NotObserved { .. } => {
+                                view! { <NotHeldNotice history=data.history entries=data.entries on_refresh /> }.into_any()
+                            }
+                            fault => view! { <ErrorNotice error=fault retry=on_refresh /> }.into_any(),
+                        })
+                }}
                 {may_have_been
-                    .then(|| view! { <div class="mt-4 flex flex-col gap-4"><LockHistory id=id.clone() history /> <LockAudit id=id.clone() entries /></div> })}
+                    .then(|| view! { <div class="mt-4 flex flex-col gap-4"><LockHistory id=id.clone() history=data.history /> <LockAudit id=id.clone() entries=data.entries /></div> })}
             }
             .into_any()
         }
@@ -190,9 +218,12 @@ fn Heading(
     let environment = move || live.group(&group).map(|group| group.environment);
     view! {
         <div class="mb-3 flex flex-col gap-1">
-            <h1 class="text-xl font-semibold">
-                <LockName key=id.key.clone() max_chars=240 />
-            </h1>
+            <div class="flex items-center gap-2">
+                <h1 class="text-xl font-semibold">
+                    <LockName key=id.key.clone() max_chars=240 />
+                </h1>
+                <CopyName key=id.key.clone() is_visible=true />
+            </div>
             <p class="flex flex-wrap items-center gap-2 text-muted">
                 {id.group}
                 {move || environment().map(|environment| view! { <EnvironmentBadge environment /> })}
@@ -207,9 +238,7 @@ fn LockDetails(
     id: LockId,
     state: Memo<LockPageState>,
     first: Lock,
-    history: ServerResource<History>,
-    entries: ServerResource<AuditPage>,
-    waits: ServerResource<WaitForGraph>,
+    data: LockPageData,
     on_refresh: Callback<()>,
 ) -> impl IntoView {
     let live = Live::expect();
@@ -242,43 +271,56 @@ fn LockDetails(
             refused.or_else(|| lock.with(never_releasable_reason).map(str::to_owned))
         }
     });
+    let is_present = Memo::new(move |_| ended.read().is_none());
+    let incident = IncidentCopy::new(lock.into(), ended.into(), data.advice);
+    Shortcuts::expect().provide_lock_commands(move |command| match command {
+        LockCommand::CopyIncident => incident.run(live),
+        LockCommand::Release if disabled_reason.with_untracked(Option::is_none) => {
+            releasing.set(true);
+        }
+        LockCommand::Release => {}
+    });
     view! {
-        <div class="flex flex-wrap items-start justify-between gap-3">
+        <div class="flex flex-wrap items-start justify-between gap-3 max-sm:mb-3">
             <Heading id=id.clone() lock=Some(lock.into()) ended=ended.into() />
-            <Button variant=Variant::Danger disabled_reason on_press=move |()| releasing.set(true)>
-                {t::force_release()}
-            </Button>
+            <div class="flex flex-wrap items-center gap-2">
+                <CopyLink path=Signal::stored(paths::lock(&id)) />
+                <IncidentButton incident />
+                <Button variant=Variant::Danger disabled_reason on_press=move |()| releasing.set(true)>
+                    {t::force_release()}
+                </Button>
+            </div>
         </div>
         <div class="mb-4">
             <VerdictSentence lock ended is_live on_refresh />
         </div>
+        {move || is_present.get().then(|| view! { <div class="mb-4"><AdvicePanel lock source=data.advice /></div> })}
         <div class="grid grid-cols-1 items-start gap-4 lg:grid-cols-[minmax(0,1fr)_22rem]">
             // In a single column, the current state comes before the history.
             <div class="flex min-w-0 flex-col gap-4 max-lg:contents">
-                <div class=move || if ended.read().is_some() { "max-lg:-order-2 grayscale" } else { "max-lg:-order-2" }>
+                <LockHistory id=id.clone() history=data.history />
+                <div class=move || if ended.read().is_some() { "max-lg:-order-1 grayscale" } else { "max-lg:-order-1" }>
                     {move || {
                         ended
                             .read()
                             .is_some()
                             .then(|| view! { <p class="mb-1.5 text-muted">{t::nodes_before()}</p> })
                     }}
-                    <NodeMatrix lock group />
+                    <LockNodes lock group />
                 </div>
-                <LockHistory id=id.clone() history />
-                <LockAudit id=id.clone() entries />
-                <MonitorCard lock group />
-                <RawKeyCard id=id.clone() />
+                <LockAudit id=id.clone() entries=data.entries />
+                <RawKeyCard id=id.clone() group />
                 <ScriptCard lock production />
             </div>
             <div class="flex min-w-0 flex-col gap-4 max-lg:contents">
-                <section class=format!("p-4 max-lg:-order-1 {CARD}") aria-label=t::details()>
+                <section class=format!("p-4 max-lg:-order-2 {CARD}") aria-label=t::details()>
                     <LockFacts lock ended=Signal::derive(move || ended.get().map(|gone| gone.at)) />
                 </section>
-                <LockWaiters id=id.clone() waits=waits />
+                <ContentionCard id=id.clone() lock group waits=data.waits />
                 <LibraryCard format=Signal::derive(move || lock.read().format) />
             </div>
         </div>
-        <ReleaseDialog open=releasing lock group />
+        <ReleaseDialog open=releasing lock group advice=data.advice />
     }
 }
 

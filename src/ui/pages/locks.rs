@@ -6,14 +6,15 @@ use leptos_router::NavigateOptions;
 use leptos_router::hooks::{use_location, use_navigate};
 
 use crate::ui::components::acquire_dialog::AcquireDialog;
+use crate::ui::components::attention_summary::AttentionSummary;
 use crate::ui::components::bucket_table::BucketTable;
 use crate::ui::components::bulk::BulkBar;
-use crate::ui::components::filter_tiles::FilterTiles;
-use crate::ui::components::group_strips::GroupStrips;
+use crate::ui::components::group_cards::GroupCards;
 use crate::ui::components::lock_table::LockTable;
 use crate::ui::components::resource_view::AwaitSnapshot;
 use crate::ui::components::search_bar::SearchBar;
 use crate::ui::components::selection::Selection;
+use crate::ui::components::trends::Trends;
 use crate::ui::i18n::locks as t;
 use crate::ui::kit::{Button, Icon, IconName};
 use crate::ui::live::Live;
@@ -42,9 +43,12 @@ pub fn LocksPage() -> impl IntoView {
         <Title text=format!("{} · Lockkeeper", t::locks()) />
         <h1 class="sr-only">{t::locks()}</h1>
         <AwaitSnapshot>
-            <div class="flex flex-col gap-4">
-                <FilterTiles query />
-                <GroupStrips query />
+            <div class="flex flex-col gap-2">
+                <div class="flex flex-wrap items-stretch gap-2">
+                    <AttentionSummary query />
+                    <Trends />
+                    <GroupCards query />
+                </div>
                 <div class="flex flex-wrap items-center gap-2">
                     <SearchBar query />
                     <Button on_press=move |()| acquiring.set(true)>

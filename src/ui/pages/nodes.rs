@@ -7,14 +7,14 @@ use leptos_meta::Title;
 use leptos_router::hooks::use_location;
 
 use crate::domain::{
-    DiagnosisView, FindingView, GroupNodeHistory, GroupView, NodeHistory, NodeView, NodesReport,
-    OperationError, Severity, Timestamp,
+    DiagnosisView, GroupKind, GroupNodeHistory, GroupView, NodeHistory, NodeView, NodesReport,
+    OperationError, Timestamp,
 };
 use crate::ui::components::coverage;
 use crate::ui::components::error_notice::ErrorNotice;
 use crate::ui::components::findings::Findings;
 use crate::ui::components::group_strips::{EnvironmentBadge, quorum_text};
-use crate::ui::components::node_card::NodeCard;
+use crate::ui::components::node_row::{NodeRow, column_titles};
 use crate::ui::components::page_search::PageSearch;
 use crate::ui::components::prefix_table::PrefixSection;
 use crate::ui::components::resource_view::{AwaitSnapshot, ResourceResultView};
@@ -181,16 +181,23 @@ fn Group(
                 .unwrap_or_default()
         })
     });
-    let card = move |name: String| {
+    let slowest_us =
+        Memo::new(move |_| history.with(|history| history.as_ref().map_or(0, slowest_round_trip)));
+    let row = move |name: String| {
         let node = node_memo(group, name.clone())?;
-        let worst = Memo::new({
-            let name = name.clone();
-            move |_| checkup.with(|checkup| worst_finding(checkup.as_ref()?, &name))
-        });
         let history =
             Memo::new(move |_| history.with(|history| node_history(history.as_ref()?, &name)));
-        Some(view! { <NodeCard node history sentinels group worst /> })
+        Some(view! { <NodeRow node history sentinels group diagnosis=checkup slowest_us /> })
     };
+    // Prefixes limit the change feeds of Redis.
+    let is_redis = Memo::new(move |_| {
+        let kind = group.with(|group| group.as_ref().map(|group| group.kind));
+        kind.is_none_or(GroupKind::is_redis)
+    });
+    let headings = column_titles()
+        .map(|title| view! { <span>{title}</span> })
+        .collect_view();
+    let prefix_group = StoredValue::new(name.clone());
     view! {
         <section aria-label=name.clone()>
             <details open=is_open class="flex flex-col">
@@ -202,17 +209,17 @@ fn Group(
                     </span>
                 </summary>
                 <div class="mt-2 flex flex-col gap-4">
-                    <p class="text-muted">{move || coverage_text(&group.read(), live.now.get())}</p>
-                    <div class="grid gap-3 sm:grid-cols-2 xl:grid-cols-3">
+                    <Findings name=name.clone() diagnosis=checkup />
+                    <div class="node-table">
+                        <div class="node-cells node-head" aria-hidden="true">{headings}</div>
                         <For each=move || nodes.get() key=Clone::clone let:name>
-                            {card(name)}
+                            {row(name)}
                         </For>
                     </div>
                     <p class="text-muted">
-                        {t::patterns()} <code class="font-mono wrap-anywhere text-ink">{move || patterns_text(&group.read())}</code>
+                        {move || coverage_text(&group.read(), live.now.get())} {punctuation::full_stop()} {t::patterns()} <code class="font-mono wrap-anywhere text-ink">{move || patterns_text(&group.read())}</code>
                     </p>
-                    <PrefixSection group=name.clone() />
-                    <Findings name=name.clone() diagnosis=checkup />
+                    {move || is_redis.get().then(|| view! { <PrefixSection group=prefix_group.get_value() /> })}
                 </div>
             </details>
         </section>
@@ -280,11 +287,13 @@ fn node_history(group: &GroupNodeHistory, node: &str) -> Option<NodeHistory> {
         .cloned()
 }
 
-/// The most severe finding that names the node, without notes. Findings are sorted by severity.
-fn worst_finding(checkup: &DiagnosisView, node: &str) -> Option<FindingView> {
-    let mut findings = checkup.findings.iter();
-    let found = findings.find(|finding| finding.nodes.iter().any(|name| name == node))?;
-    (found.severity != Severity::Note).then(|| found.clone())
+/// The longest round trip to a node of the group in the last hour, in microseconds.
+fn slowest_round_trip(group: &GroupNodeHistory) -> u32 {
+    let minutes = group.nodes.iter().flat_map(|node| node.timeline.minutes());
+    minutes
+        .filter_map(|minute| minute.slowest_us)
+        .max()
+        .unwrap_or(0)
 }
 
 /// One node of a group, updated live; the last known state if the node was removed from the group.

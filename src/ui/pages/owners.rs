@@ -10,7 +10,7 @@ use crate::domain::{OwnerGrouping, OwnerList, OwnerQuery, OwnerSort, Timestamp};
 use crate::ui::components::owner_table::OwnerTable;
 use crate::ui::components::page_search::PageSearch;
 use crate::ui::components::resource_view::{AwaitSnapshot, ResourceView};
-use crate::ui::i18n::owners as t;
+use crate::ui::i18n::{owners as t, punctuation};
 use crate::ui::kit::{Empty, Link};
 use crate::ui::live::ServerResource;
 use crate::ui::live::{Live, poll};
@@ -121,10 +121,16 @@ fn OwnersContent(data: RwSignal<Option<OwnerList>>, query: Memo<OwnerQuery>) -> 
 }
 
 fn owners_view(owners: OwnerList, query: OwnerQuery) -> AnyView {
-    let unnamed = owners
-        .unlabeled
-        .as_ref()
-        .map(|row| view! { <p class="mt-3 text-muted">{t::unlabelled(row.lock_count)}</p> });
+    // The table has a row for them.
+    let unnamed = owners.unlabeled.as_ref().filter(|_| owners.rows.is_empty());
+    let unnamed = unnamed.map(|row| {
+        view! {
+            <p class="mt-3 text-muted">
+                {t::unlabelled(row.lock_count) + punctuation::sentence_separator()}
+                <Link href=paths::locks_of_host("") class=UNDERLINED>{t::show_unlabelled()}</Link>
+            </p>
+        }
+    });
     let beyond = (owners.total as usize).saturating_sub(owners.rows.len());
     let beyond = (beyond > 0).then(|| {
         let message = t::not_shown(format::count(beyond as u64));
@@ -140,7 +146,10 @@ fn owners_view(owners: OwnerList, query: OwnerQuery) -> AnyView {
     let rows = match (owners.rows.is_empty(), query.text.is_empty()) {
         (true, true) => view! { <NoLabeledOwners /> }.into_any(),
         (true, false) => view! { <NoMatchingOwner query /> }.into_any(),
-        (false, _) => view! { <OwnerTable rows=owners.rows query=query /> }.into_any(),
+        (false, _) => {
+            view! { <OwnerTable rows=owners.rows unlabeled=owners.unlabeled query=query /> }
+                .into_any()
+        }
     };
     view! { {only_one} {rows} {beyond} {unnamed} }.into_any()
 }

@@ -1,15 +1,18 @@
 //! `/waits`: the lock waits.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::hooks::use_location;
 
-use crate::domain::{Timestamp, WaitForGraph};
+use crate::domain::wait_graph_layout::GraphDrawing;
+use crate::domain::{LockId, Timestamp, WaitForGraph, WaitGraphLayout};
 use crate::ui::components::group_select::GroupSelect;
 use crate::ui::components::page_search::PageSearch;
 use crate::ui::components::resource_view::{AwaitSnapshot, ResourceView};
+use crate::ui::components::wait_graph::WaitGraph;
 use crate::ui::components::wait_tree::WaitTree;
 use crate::ui::i18n::waits as t;
 use crate::ui::kit::{Banner, Empty, Link, Tone, use_replace_address};
@@ -129,13 +132,26 @@ fn WaitsContent(data: RwSignal<Option<WaitForGraph>>, query: Memo<WaitsQuery>) -
         let tree = match (waits.locks.is_empty(), narrowed.locks.is_empty()) {
             (true, _) => view! { <NoWaits /> }.into_any(),
             (false, true) => view! { <NoMatchingWaits /> }.into_any(),
-            (false, false) => view! { <WaitTree graph=narrowed /> }.into_any(),
+            (false, false) => view! { <Waits graph=narrowed /> }.into_any(),
         };
         Some(view! { {beyond} {tree} {cut} })
     };
     view! {
         {drawn}
         <p class="mt-4 text-xs text-muted tabular-nums">{t::visible_waiters_note()} {read_at}</p>
+    }
+}
+
+/// The picture, and the list.
+#[component]
+fn Waits(graph: WaitForGraph) -> impl IntoView {
+    let layout = WaitGraphLayout::of(&graph);
+    let drawn = layout.drawings.iter().flat_map(GraphDrawing::locks);
+    let drawn_locks: BTreeSet<LockId> = drawn.cloned().collect();
+    view! {
+        <WaitGraph graph=graph.clone() layout />
+        <h2 class="mb-2 text-base font-semibold">{t::list()}</h2>
+        <WaitTree graph drawn_locks />
     }
 }
 

@@ -11,11 +11,12 @@ use utoipa::IntoParams;
 
 use super::audit_csv;
 use super::error_responses::CommonErrors;
-use super::locks::{invalid_limit, parse_enum, unknown_choice};
-use crate::domain::operation_error::RequestError;
-use crate::domain::{AuditEntry, AuditFilter, AuditPage, LockKey, OperationError, Timestamp};
+use super::query_values::{
+    non_empty, parse_enum, parse_key, parse_limit, parse_time, unknown_choice,
+};
+use crate::domain::{AuditEntry, AuditFilter, AuditPage, OperationError};
 use crate::server::access::Principal;
-use crate::server::api::extract::{QueryParams, bad_request};
+use crate::server::api::extract::QueryParams;
 use crate::server::api::problem::{ApiError, Problem};
 use crate::server::state::AppState;
 
@@ -36,7 +37,7 @@ pub struct AuditParams {
     /// not UTF-8.
     key_encoded: Option<String>,
     /// Only this action: `acquire`, `extend`, `release`, `force-release`, `complete-release`,
-    /// `reacquired`, `clear-restart-hazard`, `change-prefix`, `reveal-token`, `monitor`, `sign-in`,
+    /// `reacquired`, `clear-restart-hazard`, `change-prefix`, `test-webhook`, `reveal-token`, `monitor`, `sign-in`,
     /// `sign-out`.
     action: Option<String>,
     /// Only entries of the actor with exactly this name.
@@ -60,45 +61,16 @@ pub struct AuditParams {
 
 impl AuditParams {
     fn filter(&self) -> Result<AuditFilter, ApiError> {
-        let non_empty = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
-        let time = |name: &str, text: &Option<String>| {
-            let invalid = |_| {
-                bad_request(RequestError::NotATime {
-                    parameter: name.to_owned(),
-                })
-            };
-            non_empty(text)
-                .map(|text| Timestamp::try_from(text).map_err(invalid))
-                .transpose()
-        };
-        let key = match (non_empty(&self.key_encoded), non_empty(&self.key)) {
-            (Some(encoded), _) => Some(LockKey::decode(&encoded).ok_or_else(|| {
-                bad_request(RequestError::InvalidEncoding {
-                    parameter: "key_encoded".to_owned(),
-                })
-            })?),
-            (None, text) => text.map(|text| LockKey::new(text.into_bytes())),
-        };
         Ok(AuditFilter {
             group: non_empty(&self.group),
-            key,
+            key: parse_key(&self.key_encoded, &self.key)?,
             action: parse_enum("action", non_empty(&self.action))?,
             actor: non_empty(&self.actor),
             result: parse_enum("result", non_empty(&self.result))?,
             text: non_empty(&self.q),
-            from: time("from", &self.from)?,
-            until: time("until", &self.until)?,
+            from: parse_time("from", &self.from)?,
+            until: parse_time("until", &self.until)?,
         })
-    }
-
-    fn limit(&self) -> Result<usize, ApiError> {
-        let Some(text) = &self.limit else {
-            return Ok(DEFAULT_LIMIT);
-        };
-        let limit = text.parse().ok();
-        limit
-            .filter(|limit| (1..=MAX_LIMIT).contains(limit))
-            .ok_or_else(|| invalid_limit(MAX_LIMIT))
     }
 }
 
@@ -114,7 +86,10 @@ pub async fn audit(
     principal: Principal,
     QueryParams(params): QueryParams<AuditParams>,
 ) -> Result<Json<AuditPage>, ApiError> {
-    let (filter, limit) = (params.filter()?, params.limit()?);
+    let (filter, limit) = (
+        params.filter()?,
+        parse_limit(params.limit.as_deref(), DEFAULT_LIMIT, MAX_LIMIT)?,
+    );
     let operations = &state.operations;
     let page = operations
         .search_audit(&principal, filter, limit, params.cursor)

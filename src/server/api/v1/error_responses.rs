@@ -13,8 +13,8 @@ pub enum CommonErrors {
     #[response(status = 401, content_type = "application/problem+json")]
     SignInRequired(Problem),
     /// `forbidden`: missing permission for this request or group; see `detail`. `outside-keys`: the
-    /// name does not match the group's `keys` (`patterns`), or is a key that the console itself
-    /// writes (no `patterns`).
+    /// name is outside of the group's `keys`, `roots` or `prefixes` (`setting`, `patterns`), or is a
+    /// key that the console itself writes (no `patterns`).
     #[response(status = 403, content_type = "application/problem+json")]
     Forbidden(Problem),
     /// `uri-too-long`: the URI is longer than that of any valid lock name. URIs over 64 kB receive
@@ -57,8 +57,9 @@ pub enum MutationErrors {
     #[response(status = 400, content_type = "application/problem+json")]
     BadRequest(Problem),
     /// `forbidden`: missing permission for this operation, group or lock name; or the group is
-    /// read-only in the configuration. See `detail`. `outside-keys`: the name does not match the
-    /// group's `keys` (`patterns`), or is a key that the console itself writes (no `patterns`).
+    /// read-only in the configuration. See `detail`. `outside-keys`: the name is outside of the
+    /// group's `keys`, `roots` or `prefixes` (`setting`, `patterns`), or is a key that the console
+    /// itself writes (no `patterns`).
     #[response(status = 403, content_type = "application/problem+json")]
     Forbidden(Problem),
     /// `request-timeout`: the body did not arrive within `read_timeout` (30 s unless configured).

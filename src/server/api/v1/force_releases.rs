@@ -6,7 +6,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::error_responses::{CommonErrors, MutationErrors};
-use crate::domain::{Fingerprint, LockId, NodeObservation, NodeResult, Timestamp};
+use crate::domain::release_advice::AdviceCounts;
+use crate::domain::{AdviceLevel, Fingerprint, LockId, NodeObservation, NodeResult, Timestamp};
 use crate::server::access::Principal;
 use crate::server::api::extract::JsonBody;
 use crate::server::api::problem::{ApiError, Problem};
@@ -20,6 +21,10 @@ pub struct ForceReleasesResponse {
     dry_run: bool,
     /// The number of locks that were or would be released.
     released: u32,
+    /// In a dry run, the number of locks that would be released, by whether their owners show signs
+    /// of life.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    advice: Option<AdviceCounts>,
     /// The result for each item, in the order of the request.
     items: Vec<ForceReleaseItem>,
 }
@@ -35,6 +40,10 @@ pub struct ForceReleaseItem {
     /// `released`; `releasable` in a dry run; or the `code` of the problem. `partly-released` means
     /// that too few nodes were reached, or are reachable in a dry run.
     outcome: &'static str,
+    /// In a dry run, whether the owner shows signs of life, as in the `release_advice` of the lock;
+    /// absent if it would not be released.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    advice: Option<AdviceLevel>,
     /// The result on each node. If there is a problem, it contains them.
     #[serde(skip_serializing_if = "Option::is_none")]
     nodes: Option<Vec<NodeResult>>,
@@ -72,6 +81,7 @@ pub async fn force_releases(
     Ok(Json(ForceReleasesResponse {
         dry_run,
         released: u32::try_from(released).unwrap_or(u32::MAX),
+        advice: dry_run.then(|| AdviceCounts::of(forced.iter().filter_map(|item| item.advice))),
         items: forced
             .into_iter()
             .map(|item| ForceReleaseItem::from_item(item, dry_run))
@@ -85,6 +95,7 @@ impl ForceReleaseItem {
             id,
             fingerprint,
             result: end,
+            advice,
         } = item;
         match end {
             Ok(released) => {
@@ -101,6 +112,7 @@ impl ForceReleaseItem {
                     id,
                     fingerprint,
                     outcome,
+                    advice,
                     nodes: Some(released.nodes),
                     at: Some(released.at),
                     observed_after,
@@ -111,6 +123,7 @@ impl ForceReleaseItem {
                 id,
                 fingerprint,
                 outcome: error.code(),
+                advice,
                 nodes: None,
                 at: None,
                 observed_after: None,

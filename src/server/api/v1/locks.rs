@@ -1,14 +1,12 @@
 //! `GET /api/v1/locks` and `GET …/locks/{key}`: observed locks.
 
-use std::str::FromStr;
-
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
-use strum::VariantArray;
 use utoipa::IntoParams;
 
 use super::error_responses::CommonErrors;
+use super::query_values::{parse_bool, parse_enum, parse_limit};
 use crate::domain::operation_error::RequestError;
 use crate::domain::{Filter, History, SearchQuery, Sort, VisibleGroups};
 use crate::server::access::Principal;
@@ -89,16 +87,7 @@ impl ListParams {
 
     /// Validates the parameters.
     pub(super) fn into_query(self) -> Result<ListQuery, ApiError> {
-        let limit = match self.limit {
-            Some(text) => {
-                let limit = text
-                    .parse()
-                    .ok()
-                    .filter(|limit| (1..=MAX_LIMIT).contains(limit));
-                limit.ok_or_else(|| invalid_limit(MAX_LIMIT))?
-            }
-            None => DEFAULT_LIMIT,
-        };
+        let limit = parse_limit(self.limit.as_deref(), DEFAULT_LIMIT, MAX_LIMIT)?;
         let sort: Sort = parse_enum("sort", self.sort)?.unwrap_or_default();
         let order = parse_enum("order", self.order)?.unwrap_or(sort.default_order());
         Ok(ListQuery {
@@ -127,43 +116,6 @@ fn parse_search(q: Option<&str>) -> Result<SearchQuery, ApiError> {
     q.unwrap_or_default()
         .parse()
         .map_err(|error| bad_request(RequestError::InvalidSearch { error }))
-}
-
-/// Parses an enum value of the query.
-pub(super) fn parse_enum<T>(name: &str, text: Option<String>) -> Result<Option<T>, ApiError>
-where
-    T: FromStr + VariantArray + Copy + Into<&'static str>,
-{
-    let variants = || {
-        T::VARIANTS
-            .iter()
-            .map(|&variant| variant.into())
-            .collect::<Vec<&str>>()
-    };
-    let invalid = |_| unknown_choice(name, &variants());
-    text.map(|text| text.parse().map_err(invalid)).transpose()
-}
-
-fn parse_bool(name: &str, text: Option<&str>) -> Result<bool, ApiError> {
-    let invalid = |_| unknown_choice(name, &["true", "false"]);
-    text.map_or(Ok(false), |text| text.parse().map_err(invalid))
-}
-
-/// The error for a parameter that is not one of the accepted values.
-pub(super) fn unknown_choice(parameter: &str, choices: &[&str]) -> ApiError {
-    bad_request(RequestError::UnknownChoice {
-        parameter: parameter.to_owned(),
-        choices: choices.iter().map(|&choice| choice.to_owned()).collect(),
-    })
-}
-
-/// The error for a `limit` that is not a number from 1 to `max`.
-pub(super) fn invalid_limit(max: usize) -> ApiError {
-    bad_request(RequestError::NotANumber {
-        parameter: "limit".to_owned(),
-        min: 1,
-        max: u64::try_from(max).unwrap_or(u64::MAX),
-    })
 }
 
 /// Returns the observed locks. Locks on unreachable nodes are included with their last known state.

@@ -10,7 +10,8 @@ use futures::{StreamExt as _, stream};
 
 use super::error_responses::CommonErrors;
 use super::lock_csv;
-use super::locks::{ListParams, unknown_choice};
+use super::locks::ListParams;
+use super::query_values::unknown_choice;
 use crate::domain::Lock;
 use crate::server::access::Principal;
 use crate::server::api::extract::QueryParams;

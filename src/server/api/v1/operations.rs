@@ -114,6 +114,12 @@ pub struct ForceReleaseBody {
     /// show this for an owner that writes the same bytes each time (a thread, a process).
     #[serde(default)]
     expected_hold: ObservedHold,
+    /// (etcd) Revoke the lease of the lock, which deletes all of its keys and which an owner can
+    /// notice, instead of deleting only the key of the lock. The value is the `fingerprint` of `GET
+    /// …/lease-keys`. The request is rejected if the lease has other keys since.
+    #[schema(min_length = 16, max_length = 16, pattern = "^[0-9a-f]{16}$")]
+    #[serde(default)]
+    revoke_lease: Option<String>,
 }
 
 /// The result of a release.
@@ -197,7 +203,9 @@ pub async fn acquire(
         ttl_ms: body.ttl_ms,
         wait_ms: body.wait_ms.unwrap_or(0),
         label: body.label,
-        format: body.format.unwrap_or(Format::Plain),
+        format: body
+            .format
+            .unwrap_or_else(|| state.operations.default_format(&id.group)),
         token: body.token,
         auto_renew: body.auto_renew,
     };
@@ -289,8 +297,8 @@ pub async fn release(
 #[utoipa::path(post, path = "/api/v1/groups/{group}/locks/{key}/force-release", operation_id = "force_release_lock", tag = "operations", request_body = ForceReleaseBody, params(LockParams), responses(CommonErrors, MutationErrors,
     (status = 200, description = "The lock was released, with the result on each node", body = ReleaseResponse),
     (status = 404, description = "`not-held`", body = Problem, content_type = "application/problem+json"),
-    (status = 409, description = "`owner-changed`: the lock has another owner; `hold-changed`: the owner has extended, re-entered or re-acquired the lock since. Nothing was changed", body = Problem, content_type = "application/problem+json"),
-    (status = 422, description = "`confirm-required`; `possible-lock`: the key is only a possible lock; configure its format to make it releasable; `not-releasable`: locks of this format can only be released by their owner; or the reason is blank", body = Problem, content_type = "application/problem+json"),
+    (status = 409, description = "`owner-changed`: the lock has another owner; `hold-changed`: the owner has extended, re-entered or re-acquired the lock since; `lease-not-revoked`: the lease has other keys. Nothing was changed", body = Problem, content_type = "application/problem+json"),
+    (status = 422, description = "`confirm-required`; `possible-lock`: the key is only a possible lock; configure its format to make it releasable; `not-releasable`: locks of this format can only be released by their owner; `lease-not-revoked`: there is no lease, or not all of its keys are listed; or the reason is blank", body = Problem, content_type = "application/problem+json"),
     (status = 503, description = "`no-quorum`; or `partly-released`: the owner may still have a quorum, because too few nodes were reached (`released`, `remaining`, `quorum`, `nodes`). The release is completed when the nodes are reachable again. `audit-unavailable` (the audit log is not writable) or `storage-unavailable` (the database of `[storage]` cannot be reached): nothing was changed", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn force_release(
@@ -302,6 +310,12 @@ pub async fn force_release(
     let fingerprint = Fingerprint::parse(&body.fingerprint).ok_or_else(|| {
         OperationError::invalid_field("fingerprint", InvalidValue::NotAFingerprint)
     })?;
+    let revoke_lease = body.revoke_lease.as_deref().map(|text| {
+        Fingerprint::parse(text).ok_or_else(|| {
+            OperationError::invalid_field("revoke_lease", InvalidValue::NotAFingerprint)
+        })
+    });
+    let revoke_lease = revoke_lease.transpose()?;
     let released = state
         .operations
         .force_release(
@@ -312,6 +326,7 @@ pub async fn force_release(
                 expected_hold: body.expected_hold,
                 reason: &body.reason,
                 confirm: body.confirm.as_deref(),
+                revoke_lease: revoke_lease.as_ref(),
             },
         )
         .await?;

@@ -1,14 +1,17 @@
-//! `GET /api/v1/owners`: locks grouped by owner.
+//! `GET /api/v1/owners`: locks grouped by owner, and one owner.
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{FromRequestParts, Path, State};
+use axum::http::request::Parts;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::error_responses::CommonErrors;
-use crate::domain::{OwnerGrouping, OwnerList, OwnerQuery};
+use super::query_values::parse_owner;
+use crate::domain::operation_error::RequestError;
+use crate::domain::{OwnerDetail, OwnerGrouping, OwnerList, OwnerQuery};
 use crate::server::access::Principal;
-use crate::server::api::extract::QueryParams;
+use crate::server::api::extract::{QueryParams, bad_request};
 use crate::server::api::problem::{ApiError, Problem};
 use crate::server::limits::ClientKey;
 use crate::server::state::AppState;
@@ -48,4 +51,58 @@ pub async fn owners(
         .owners(&principal, params.group.as_deref(), query)
         .await?;
     Ok(Json(owners))
+}
+
+/// The query parameters of one owner.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct OwnerParams {
+    /// What the path names: a `host` (default), or the `fingerprint` of an owner without a label.
+    owner_by: Option<String>,
+    /// The host, instead of the path segment: for hosts that a path cannot contain (`.`, `..`).
+    name: Option<String>,
+}
+
+/// The name in the path. A name that is not UTF-8 is rejected with a problem response.
+pub struct OwnerName(String);
+
+impl FromRequestParts<AppState> for OwnerName {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        state: &AppState,
+    ) -> Result<Self, Self::Rejection> {
+        let path = Path::<String>::from_request_parts(parts, state).await;
+        let Path(name) = path.map_err(|_| bad_request(RequestError::InvalidPath))?;
+        Ok(Self(name))
+    }
+}
+
+/// Returns one owner in all groups: the locks that it holds, each with the level of its
+/// `release_advice`, and the locks that it waits for. A host is one owner with all of its processes,
+/// whatever libraries and lock services they use. The answer for an owner without locks is empty:
+/// `GET /api/v1/history?owner=` has its earlier holds.
+#[utoipa::path(get, path = "/api/v1/owners/{owner}", operation_id = "get_owner", tag = "observation",
+    params(("owner" = String, Path, description = "The host in the labels, or a fingerprint"), OwnerParams),
+    responses(CommonErrors,
+    (status = 200, description = "The owner and its locks", body = OwnerDetail),
+    (status = 400, description = "`bad-request`", body = Problem, content_type = "application/problem+json"),
+    (status = 422, description = "`impossible`: not a fingerprint", body = Problem, content_type = "application/problem+json"),
+))]
+pub async fn owner(
+    State(state): State<AppState>,
+    principal: Principal,
+    client: ClientKey,
+    OwnerName(name): OwnerName,
+    QueryParams(params): QueryParams<OwnerParams>,
+) -> Result<Json<OwnerDetail>, ApiError> {
+    let name = Some(params.name.unwrap_or(name));
+    let Some(identity) = parse_owner(&name, params.owner_by.as_deref())? else {
+        return Err(ApiError::NotFound);
+    };
+    let _permit = state.limits.acquire_query_permit(client)?;
+    let owner = state.operations.owner_detail(&principal, identity).await?;
+    Ok(Json(owner))
 }

@@ -4,11 +4,13 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use super::super::advice_text;
 use super::super::options::CommonArgs;
 use super::super::output::{json_line, node_outcomes, print_stderr, print_stdout, status};
 use super::super::standalone::Standalone;
 use super::super::text::{self, Style, TextFormat, escape_invisible};
 use super::super::{Failure, json_input, pluralize};
+use crate::domain::release_advice::AdviceCounts;
 use crate::server::operations::{ForceItem, ForceItemResult, ForceReleases};
 
 /// The arguments of a bulk release.
@@ -35,19 +37,31 @@ pub async fn run(options: BulkRelease, common: CommonArgs) -> Result<u8, Failure
         .operations
         .bulk_force_release(&standalone.principal, request)
         .await;
-    let results = results.map_err(|error| Failure::from(&error))?;
+    let mut results = results.map_err(|error| Failure::from(&error))?;
+    let advice = AdviceCounts::of(results.iter().filter_map(|item| item.advice));
     let released = results.iter().filter(|item| item.result.is_ok()).count();
     if common.json {
         let items: Vec<Value> = results
             .iter()
             .map(|item| item_json(item, dry_run))
             .collect();
-        let answer = json!({ "dry_run": dry_run, "released": released, "items": items });
+        let mut answer = json!({ "dry_run": dry_run, "released": released, "items": items });
+        if dry_run {
+            answer["advice"] = json!(advice);
+        }
         print_stdout(&json_line(&answer))?;
     } else {
-        let heading = ["GROUP", "LOCK", "FINGERPRINT", "OUTCOME", "NODES"];
+        let mut heading = vec!["GROUP", "LOCK", "FINGERPRINT", "OUTCOME", "NODES"];
+        if dry_run {
+            heading.insert(3, "OWNER");
+            // Those that would not be released are last.
+            results.sort_by_key(|item| (item.advice.is_none(), item.advice));
+        }
         let rows: Vec<_> = results.iter().map(|item| item_row(item, dry_run)).collect();
         print_stdout(&TextFormat::for_stdout().table(&heading, &rows))?;
+        if dry_run && advice != AdviceCounts::default() {
+            print_stderr(&format!("{advice}\n"));
+        }
         let done = if dry_run {
             "would be released"
         } else {
@@ -77,6 +91,9 @@ fn item_json(item: &ForceItemResult, dry_run: bool) -> Value {
     let mut json = json!(item.id);
     json["fingerprint"] = json!(item.fingerprint);
     json["outcome"] = json!(outcome_code(item, dry_run));
+    if let Some(level) = item.advice {
+        json["advice"] = json!(level);
+    }
     match &item.result {
         Ok(released) => {
             json["nodes"] = json!(released.nodes);
@@ -98,11 +115,19 @@ fn item_row(item: &ForceItemResult, dry_run: bool) -> Vec<(String, Style)> {
         Ok(released) => node_outcomes(&released.nodes),
         Err(error) => escape_invisible(&error.to_string()),
     };
-    vec![
+    let mut row = vec![
         plain(escape_invisible(&item.id.group)),
         plain(text::lock_name(&item.id.key)),
         plain(item.fingerprint.to_string()),
         plain(outcome_code(item, dry_run).to_owned()),
         plain(nodes),
-    ]
+    ];
+    if dry_run {
+        let level = match item.advice {
+            Some(level) => (level.slug().to_owned(), advice_text::style(level)),
+            None => plain("-".to_owned()),
+        };
+        row.insert(3, level);
+    }
+    row
 }

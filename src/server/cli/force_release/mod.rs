@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
+use super::advice_text::advice_fields;
 use super::options::{CommonArgs, LockArgs};
 use super::output::{json_line, print_stdout};
 use super::release::release_fields;
@@ -43,6 +44,10 @@ pub struct ForceReleaseArgs {
     /// the owner renewed, re-entered or acquired the lock again since then.
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     if_match: Option<PathBuf>,
+    /// (etcd) Revoke the lease of the lock, which deletes all of its keys. The value is the fingerprint
+    /// that `show --lease-keys` prints. Rejected if the lease has other keys since.
+    #[arg(long, value_name = "FINGERPRINT", value_parser = parse_fingerprint, conflicts_with = "from")]
+    revoke_lease: Option<Fingerprint>,
     /// Release many locks: a file with a JSON array of {"group", "key", "fingerprint"}, at most
     /// 500; `-` is standard input.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["names", "fingerprint"])]
@@ -116,11 +121,35 @@ pub async fn run(options: ForceReleaseArgs) -> Result<u8, Failure> {
                 expected_hold,
                 reason: &options.reason,
                 confirm: options.confirm.as_deref(),
+                revoke_lease: options.revoke_lease.as_ref(),
             };
             release_one(&id, request, options.common).await.map(|()| 0)
         }
         (None, None) => unreachable!("clap requires one of them"),
     }
+}
+
+/// Prints the advice before the release, as far as the lock can be read. The release itself reports
+/// why it is not possible.
+async fn print_advice(
+    standalone: &Standalone,
+    id: &LockId,
+    fingerprint: &Fingerprint,
+) -> Result<(), Failure> {
+    let (operations, principal) = (&standalone.operations, &standalone.principal);
+    let Ok(lock) = operations.inspect(principal, id).await else {
+        return Ok(());
+    };
+    let mut owners = lock.owners.iter();
+    if !owners.any(|owner| owner.fingerprint == *fingerprint) {
+        return Ok(());
+    }
+    let advice = operations.release_advice(principal, &lock, Some(fingerprint));
+    let Ok(advice) = advice.await else {
+        return Ok(());
+    };
+    let page = TextFormat::for_stdout();
+    print_stdout(&(page.fields(&advice_fields(page, &advice)) + "\n"))
 }
 
 async fn release_one(
@@ -131,6 +160,9 @@ async fn release_one(
     let fingerprint = request.fingerprint;
     let standalone = Standalone::start(common.source, Some(&id.group))?;
     standalone.wait_for_all_nodes().await;
+    if !common.json {
+        print_advice(&standalone, id, fingerprint).await?;
+    }
     let released = standalone
         .operations
         .force_release(&standalone.principal, id, request)

@@ -45,9 +45,10 @@ pub struct RunArgs {
     #[arg(long, value_name = "TEXT")]
     label: Option<String>,
     /// The lock format, which determines the clients that the lock excludes: plain, redisson,
-    /// redisson-fair, legacy-timestamp.
-    #[arg(long, value_name = "FORMAT", default_value = "plain", value_parser = parse_format)]
-    format: Format,
+    /// redisson-fair, legacy-timestamp [default: plain; curator in ZooKeeper, etcd-mutex in etcd,
+    /// advisory-lock in PostgreSQL].
+    #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
+    format: Option<Format>,
     /// The time between TERM and KILL after the lock is lost.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration)]
     kill_after: Duration,
@@ -78,16 +79,18 @@ pub async fn run(options: RunArgs) -> Result<u8, Failure> {
     ])?;
     let id = options.lock.lock_id(&options.common.source)?;
     let label = || format!("{}.{}", identity::user_at_host(), std::process::id());
+    let standalone = Standalone::start(options.common.source, Some(&id.group))?;
     let request = AcquireRequest {
         ttl_ms: as_whole_millis(options.ttl),
         wait_ms: 0,
         label: Some(options.label.unwrap_or_else(label)),
-        format: options.format,
+        format: options
+            .format
+            .unwrap_or_else(|| standalone.operations.default_format(&id.group)),
         // Always a new token, so that a nested `run` on the same lock waits like any other client.
         token: None,
         auto_renew: false,
     };
-    let standalone = Standalone::start(options.common.source, Some(&id.group))?;
     let wait = options.wait.unwrap_or_default();
     let acquiring = acquire_with_wait(&standalone, &id, request, wait);
     let acquired = match until_signalled(&mut signals, acquiring).await {

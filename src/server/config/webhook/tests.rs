@@ -1,6 +1,7 @@
 //! Valid `[[webhook]]` tables, and the error of each mistake.
 
 use super::*;
+use crate::domain::attention::AttentionReason;
 use crate::server::config::{Config, parse};
 
 const GROUP: &str = "[[group]]\nname = \"orders\"\nnode = [{ url = \"redis://h:1\" }]";
@@ -21,8 +22,16 @@ fn a_webhook_has_defaults_that_can_be_overridden() {
     let minimal = &read(MINIMAL).unwrap().webhooks[0];
     assert_eq!(minimal.name, "pager");
     assert_eq!(minimal.url.expose(), "https://hooks.example.org/hook");
-    assert_eq!(minimal.secret.expose().len(), 24);
+    assert_eq!(minimal.secret.as_ref().unwrap().expose().len(), 24);
     assert_eq!(minimal.flags, WebhookConfig::DEFAULT_FLAGS);
+    // The default has the flags for which a lock needs attention, and one more.
+    let is_reason = |flag: &Flag| AttentionReason::of_flag(*flag).is_some();
+    let other: Vec<&Flag> = minimal
+        .flags
+        .iter()
+        .filter(|flag| !is_reason(flag))
+        .collect();
+    assert_eq!(other, [&Flag::AtRisk]);
     assert_eq!(
         (&minimal.operations[..], minimal.lost_locks),
         (
@@ -73,7 +82,10 @@ fn every_error_has_its_position_and_says_what_to_do() {
             instead("${HOST}", "${MISSING}"),
             ":3:7: the environment variable MISSING is not set",
         ),
-        (instead(secret, ""), ":1:1: missing field `secret`"),
+        (
+            instead(secret, ""),
+            ":1:1: `secret` is missing; add it, because every event is signed",
+        ),
         (
             with("secret_file = \"/x\""),
             ":5:15: `secret` and `secret_file` are both set",
@@ -136,5 +148,39 @@ fn an_unencrypted_receiver_on_another_machine_leads_to_a_warning() {
                 "lockkeeper.toml:1:1: webhook \"pager\": the data crosses the network unencrypted";
             assert!(warning.starts_with(expected), "{warning}");
         }
+    }
+}
+
+#[test]
+fn each_format_has_its_own_secret_and_events() {
+    let table = |rest: &str| {
+        let table = format!("name = \"pager\"\nurl = \"https://${{HOST}}/hook\"\n{rest}");
+        read(&table).map(|config| config.webhooks[0].clone())
+    };
+    let key = "secret = \"${SECRET}\"";
+    let slack = table("format = \"slack\"").unwrap();
+    assert_eq!((slack.format, slack.secret), (WebhookFormat::Slack, None));
+    let pagerduty = table(&format!("format = \"pagerduty\"\n{key}")).unwrap();
+    assert_eq!(pagerduty.operations, []);
+    for (rest, problem) in [
+        ("", "`secret` is missing"),
+        ("format = \"pagerduty\"", "integration key"),
+        (&format!("format = \"slack\"\n{key}"), "remove it"),
+        (
+            &format!("format = \"pagerduty\"\n{key}\naudit_head = true"),
+            "flags and lost locks only",
+        ),
+        (
+            &format!("format = \"pagerduty\"\n{key}\noperations = [\"acquire\"]"),
+            "flags and lost locks only",
+        ),
+        ("format = \"teams\"", "unknown variant `teams`"),
+        (
+            &format!("{key}\npublic_url = \"locks.example.org\""),
+            "invalid `public_url`",
+        ),
+    ] {
+        let error = table(rest).unwrap_err();
+        assert!(error.contains(problem), "{error}");
     }
 }

@@ -1,8 +1,8 @@
-//! Locks in states of a failed Redlock: the remains of a failed acquire, and two concurrent owners.
+//! Locks in states of a failed Redlock, and clients that crash or hang.
 
 use tokio::time::{Instant, sleep};
 
-use super::{ClientNodes, RESTART_DELAY, pause, secs, tokens};
+use super::{CRASH_LOOP_KEY, ClientNodes, RESTART_DELAY, pause, secs, tokens};
 
 /// The remains of a client that reached two of five nodes and crashed before its rollback. They
 /// expire after a minute; then the next client crashes the same way.
@@ -39,6 +39,41 @@ pub async fn split_owner(mut nodes: ClientNodes) {
                 if nodes.extend(KEY, &token, secs(30)).await == 0 {
                     break;
                 }
+            }
+            sleep(RESTART_DELAY).await;
+        }
+        pause(2_000..4_000).await;
+    }
+}
+
+/// A client that acquires a lock, crashes before it releases it, is restarted as another process
+/// after the lease, and crashes again.
+pub async fn crash_loop(mut nodes: ClientNodes) {
+    loop {
+        let pid = rand::random_range(1_000..30_000);
+        let token = tokens::madelson("SYNC-1", pid).into_bytes();
+        nodes.acquire(CRASH_LOOP_KEY, &token, secs(15)).await;
+        while nodes.count_existing(CRASH_LOOP_KEY).await > 0 {
+            sleep(secs(1)).await;
+        }
+        pause(4_000..8_000).await;
+    }
+}
+
+/// A client that renews its long lease every three seconds until its process hangs. The lock remains
+/// until the lease ends.
+pub async fn hung_owner(mut nodes: ClientNodes) {
+    const KEY: &str = "lock:warehouse:sync";
+    const RENEWALS: u32 = 4;
+    loop {
+        let token = tokens::redsync().into_bytes();
+        if nodes.acquire(KEY, &token, secs(900)).await {
+            for _ in 0..RENEWALS {
+                sleep(secs(3)).await;
+                nodes.extend(KEY, &token, secs(900)).await;
+            }
+            while nodes.count_existing(KEY).await > 0 {
+                sleep(secs(1)).await;
             }
             sleep(RESTART_DELAY).await;
         }

@@ -5,6 +5,7 @@
 
 mod abandoned;
 mod broken;
+mod deadlock;
 mod nodes;
 mod renewing;
 mod scheduled;
@@ -25,8 +26,11 @@ pub const ORDERS: &str = "orders";
 /// The single node.
 pub const JOBS: &str = "jobs";
 
+/// The lock of the client that crashes again and again.
+pub const CRASH_LOOP_KEY: &str = "lock:feed:import";
+
 /// How long a client waits after a user released its lock: long enough to see the effect.
-const RESTART_DELAY: Duration = Duration::from_secs(180);
+pub(super) const RESTART_DELAY: Duration = Duration::from_secs(180);
 
 /// Starts every client. They run until `stop` is cancelled.
 pub fn start(nodes: &[DemoNode], tasks: &TaskTracker, stop: &CancellationToken) {
@@ -64,6 +68,7 @@ pub fn start(nodes: &[DemoNode], tasks: &TaskTracker, stop: &CancellationToken) 
     spawner.spawn_client(broken::fragment(some(&["b", "d"])));
     spawner.spawn_client(broken::split_owner(some(&["a", "b"])));
     spawner.spawn_client(broken::split_owner(some(&["c", "d"])));
+    spawner.spawn_client(broken::hung_owner(orders()));
 
     spawner.spawn_client(renewing::redisson_watchdog(
         jobs(),
@@ -77,6 +82,10 @@ pub fn start(nodes: &[DemoNode], tasks: &TaskTracker, stop: &CancellationToken) 
         31,
         2,
     ));
+    let (pay, ship) = ("redisson:order:77:pay", "redisson:order:77:ship");
+    spawner.spawn_client(deadlock::thread(jobs(), 17, pay, ship));
+    spawner.spawn_client(deadlock::thread(jobs(), 29, ship, pay));
+    spawner.spawn_client(broken::crash_loop(jobs()));
     spawner.spawn_client(scheduled::reminders(jobs()));
     spawner.spawn_client(scheduled::thumbnails(jobs()));
     spawner.spawn_client(shared_locks::readers(jobs()));
@@ -111,6 +120,6 @@ fn secs(seconds: u64) -> Duration {
 }
 
 /// Sleeps for a random number of milliseconds in the range.
-async fn pause(millis: std::ops::Range<u64>) {
+pub(super) async fn pause(millis: std::ops::Range<u64>) {
     tokio::time::sleep(Duration::from_millis(rand::random_range(millis))).await;
 }

@@ -39,7 +39,9 @@ const ACCESS_TTL: Duration = Duration::from_secs(60);
 /// Runs a sensor for each node of a group, including nodes added later, until `stop` is cancelled.
 pub async fn run_sensors(index: Index, group: Arc<Group>, stop: CancellationToken) {
     // Idle times and subscribers are reported by Redis only.
-    let Store::Redis(redis) = group.store();
+    let Store::Redis(redis) = group.store() else {
+        return;
+    };
     let spawn_sensor = |node_index, node| {
         let sensor_task = NodeSensor {
             index: index.clone(),

@@ -41,6 +41,8 @@ struct Scenario {
     leases_by_owner: holders::LeasesByOwner,
     mode: Mode,
     format: Format,
+    /// The time in the lock itself.
+    claimed_at: Option<Timestamp>,
     confidence: Confidence,
     expectation: Option<HoldExpectation>,
     /// How often owner 1 renewed through this console.
@@ -59,6 +61,7 @@ impl Scenario {
             leases_by_owner: holders::LeasesByOwner::new(),
             mode: Mode::Exclusive,
             format: Format::Plain,
+            claimed_at: None,
             confidence: Confidence::Sure,
             expectation: None,
             local_renewals: 0,
@@ -163,7 +166,7 @@ impl Scenario {
             format: self.format,
             confidence: self.confidence,
             mode: self.mode,
-            claimed_at: None,
+            claimed_at: self.claimed_at,
             may_belong_to_registry: false,
         });
         let observation = KeyObservation {
@@ -628,4 +631,24 @@ fn readers_that_join_and_leave_are_not_an_owner_change() {
         scenario.after(1_000).shared(&[4], 60_000),
         Some(Change::OwnerChanged { .. })
     ));
+}
+
+#[test]
+fn an_owner_that_waited_in_the_queue_holds_the_lock_since_its_predecessor_left() {
+    let mut scenario = Scenario::new();
+    scenario.format = Format::Curator;
+    // The first owner has held the lock since before the console started.
+    scenario.claimed_at = Some(START.plus_millis(-60_000));
+    scenario.held(1, None);
+    let lock = scenario.lock();
+    assert_eq!(lock.acquired_at, START.plus_millis(-60_000));
+    assert_eq!(lock.acquired_at_source, AcquiredAtSource::Claimed);
+    // The second one requested it 30 s ago.
+    scenario.claimed_at = Some(START.plus_millis(-30_000));
+    for _ in 0..2 {
+        scenario.after(5_000).held(2, None);
+        let lock = scenario.lock();
+        assert_eq!(lock.acquired_at, START.plus_millis(5_000));
+        assert_eq!(lock.acquired_at_source, AcquiredAtSource::FirstSeen);
+    }
 }

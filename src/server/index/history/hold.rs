@@ -50,6 +50,45 @@ pub(super) struct OpenHold {
     pub(super) was_held: bool,
     pub(super) expires_at: Option<Timestamp>,
     pub(super) forced_at: Option<Timestamp>,
+    pub(super) min_margin_ms: Option<u32>,
+    pub(super) attempts: Attempts,
+}
+
+/// The failed attempts during a hold. Evidence covers a sliding window, so only its increases are
+/// counted: a lower bound.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Attempts {
+    pub(super) count: Option<u32>,
+    in_window: u32,
+}
+
+impl Attempts {
+    /// Starts counting at the start of a hold; attempts in the window were made before.
+    fn starting_with(lock: &Lock) -> Self {
+        Self {
+            count: None,
+            in_window: attempts_in_window(lock).unwrap_or(0),
+        }
+    }
+
+    fn update(&mut self, lock: &Lock) {
+        let Some(in_window) = attempts_in_window(lock) else {
+            self.in_window = 0;
+            return;
+        };
+        let new = in_window.saturating_sub(self.in_window);
+        self.count = Some(self.count.unwrap_or(0).saturating_add(new));
+        self.in_window = in_window;
+    }
+}
+
+/// The failed attempts that the evidence of a lock counts; `None` if it counts none.
+fn attempts_in_window(lock: &Lock) -> Option<u32> {
+    let evidence = lock.evidence.iter();
+    let counted = evidence.filter(|one| ["api-attempts", "monitor-sample"].contains(&&*one.kind));
+    counted
+        .map(|one| u32::try_from(one.value).unwrap_or(u32::MAX))
+        .reduce(u32::saturating_add)
 }
 
 /// An ended hold.
@@ -90,7 +129,14 @@ impl OpenHold {
             was_held: false,
             expires_at: None,
             forced_at: None,
+            min_margin_ms: None,
+            attempts: Attempts::default(),
         }
+    }
+
+    /// Starts to count attempts.
+    pub(super) fn start_counting(&mut self, lock: &Lock) {
+        self.attempts = Attempts::starting_with(lock);
     }
 
     /// Shifts all times after a clock step. The duration does not change.
@@ -101,10 +147,15 @@ impl OpenHold {
     }
 
     pub(super) fn update(&mut self, lock: &Lock, holder: Option<&Holder>, read_at: Timestamp) {
-        let (count, expires_at) = match holder {
-            Some(holder) => (holder.renewals.count, holder.expires_at),
-            None => (lock.renewals.count, lock.lease.expires_at()),
+        let (renewals, expires_at) = match holder {
+            Some(holder) => (&holder.renewals, holder.expires_at),
+            None => (&lock.renewals, lock.lease.expires_at()),
         };
+        let count = renewals.count;
+        let margin = renewals.min_margin_ms;
+        let margin = margin.map(|ms| u32::try_from(ms).unwrap_or(u32::MAX));
+        self.min_margin_ms = self.min_margin_ms.into_iter().chain(margin).min();
+        self.attempts.update(lock);
         // The count is reset when a shared lease becomes the owner's own lease.
         self.renewals = self.renewals.max(count);
         self.was_held |= lock.verdict == Verdict::Held;

@@ -8,7 +8,7 @@ use super::hold_stats::{CachedExpectation, HoldExpectation};
 use super::recent_renewals::RecentRenewals;
 use super::{ChangeContext, MAX_HOLDS_PER_LOCK, MAX_SHARED_OWNERS};
 use crate::domain::{
-    Hold, HoldEndReason, HoldStats, Lock, Mode, Owner, RenewalEvent, StatsScope, Timestamp,
+    Format, Hold, HoldEndReason, HoldStats, Lock, Mode, Owner, RenewalEvent, StatsScope, Timestamp,
 };
 
 /// The longest time between a force-release and the poll that shows it.
@@ -25,6 +25,20 @@ pub(super) enum Arrival {
     Existing,
 }
 
+/// A change of a hold, for the recorder.
+pub(super) enum HoldChange<'a> {
+    /// An owner was observed with a quorum for the first time.
+    Started(&'a OpenHold),
+    /// The hold was renewed, or attempts were observed.
+    Renewed(&'a OpenHold),
+    /// The hold ended.
+    Ended {
+        ended: &'a EndedHold,
+        min_margin_ms: Option<u32>,
+        attempts: Option<u32>,
+    },
+}
+
 /// The holds of one lock.
 #[derive(Debug, Default)]
 pub(super) struct LockHistory {
@@ -34,6 +48,8 @@ pub(super) struct LockHistory {
     changed_at: Option<Timestamp>,
     expectation: CachedExpectation,
     renewals: RecentRenewals,
+    /// The format of the latest observation.
+    format: Option<Format>,
 }
 
 impl LockHistory {
@@ -46,8 +62,10 @@ impl LockHistory {
         context: ChangeContext,
         absent_since: Option<Timestamp>,
         mut label: impl FnMut(&str) -> Arc<str>,
+        report: &mut dyn FnMut(HoldChange<'_>),
     ) -> Vec<u64> {
         self.apply_clock_step(context.clock_step_ms);
+        self.format = Some(lock.format);
         let now = owners(lock);
         let was_held_by_others = !self.open.is_empty();
         // An earlier owner of an exclusive lock keeps it while it is still shown and no owner has a
@@ -67,7 +85,7 @@ impl LockHistory {
             .into_iter()
             .filter_map(|open| {
                 let (end_reason, ended_at) = open.end_when_replaced(lock, context);
-                self.end(open, end_reason, ended_at)
+                self.end(open, end_reason, ended_at, report)
             })
             .collect();
         let last_ended = self.ended.back().map(|ended| ended.ended_at);
@@ -75,7 +93,15 @@ impl LockHistory {
             let holder = lock.holder(&owner.fingerprint);
             if let Some(open) = self.open.iter_mut().find(|open| open.owner == owner_id) {
                 let (renewals_before, expiry_before) = (open.renewals, open.expires_at);
+                let (was_held, attempts_before) = (open.was_held, open.attempts.count);
                 open.update(lock, holder, context.read_at);
+                if !was_held && open.was_held {
+                    report(HoldChange::Started(open));
+                } else if was_held
+                    && (open.renewals > renewals_before || open.attempts.count != attempts_before)
+                {
+                    report(HoldChange::Renewed(open));
+                }
                 if lock.mode == Mode::Exclusive && open.renewals > renewals_before {
                     self.renewals
                         .record(open, expiry_before, lock, context.read_at);
@@ -107,7 +133,11 @@ impl LockHistory {
             let mut open =
                 OpenHold::new(owner_id, started_at, lock.acquired_at_source, uncertainty);
             open.label = owner.label.as_deref().map(&mut label);
+            open.start_counting(lock);
             open.update(lock, holder, context.read_at);
+            if open.was_held {
+                report(HoldChange::Started(&open));
+            }
             if self.open.is_empty() {
                 // Most locks have one owner, but a `Vec` starts with room for four.
                 self.open.reserve_exact(1);
@@ -126,7 +156,12 @@ impl LockHistory {
     }
 
     /// Ends all current holds.
-    pub(super) fn record_gone(&mut self, end_reason: HoldEndReason, at: Timestamp) -> Vec<u64> {
+    pub(super) fn record_gone(
+        &mut self,
+        end_reason: HoldEndReason,
+        at: Timestamp,
+        report: &mut dyn FnMut(HoldChange<'_>),
+    ) -> Vec<u64> {
         self.changed_at = Some(at);
         let durations = std::mem::take(&mut self.open).into_iter().map(|open| {
             let ended_at = match end_reason {
@@ -136,16 +171,20 @@ impl LockHistory {
                 | HoldEndReason::TakenOver
                 | HoldEndReason::Unknown => at,
             };
-            self.end(open, end_reason, ended_at)
+            self.end(open, end_reason, ended_at, report)
         });
         durations.flatten().collect()
     }
 
-    /// Marks the hold of an owner as force-released.
-    pub(super) fn record_force_release(&mut self, owner: OwnerId, at: Timestamp) {
+    /// Marks the hold of an owner as force-released. Returns the end of the hold if it has ended.
+    pub(super) fn record_force_release(
+        &mut self,
+        owner: OwnerId,
+        at: Timestamp,
+    ) -> Option<Timestamp> {
         if let Some(open) = self.open.iter_mut().find(|open| open.owner == owner) {
             open.forced_at = Some(at);
-            return;
+            return None;
         }
         let last = self.ended.iter_mut().rfind(|ended| ended.owner == owner);
         if let Some(last) = last
@@ -153,7 +192,9 @@ impl LockHistory {
         {
             last.end_reason = HoldEndReason::Forced;
             self.expectation.invalidate();
+            return Some(last.ended_at);
         }
+        None
     }
 
     fn end(
@@ -161,11 +202,18 @@ impl LockHistory {
         open: OpenHold,
         end_reason: HoldEndReason,
         ended_at: Timestamp,
+        report: &mut dyn FnMut(HoldChange<'_>),
     ) -> Option<u64> {
         if !open.was_held {
             return None;
         }
+        let (min_margin_ms, attempts) = (open.min_margin_ms, open.attempts.count);
         let ended = open.end(end_reason, ended_at);
+        report(HoldChange::Ended {
+            ended: &ended,
+            min_margin_ms,
+            attempts,
+        });
         let duration_ms = ended.representative_duration_ms();
         while self.ended.len() >= MAX_HOLDS_PER_LOCK {
             self.ended.pop_front();
@@ -219,6 +267,16 @@ impl LockHistory {
             .map(OpenHold::to_hold)
             .chain(ended)
             .collect()
+    }
+
+    /// The current holds of owners that were observed with a quorum.
+    pub(super) fn open_holds(&self) -> impl Iterator<Item = &OpenHold> {
+        self.open.iter().filter(|open| open.was_held)
+    }
+
+    /// The format of the lock; `None` before the first observation.
+    pub(super) fn format(&self) -> Option<Format> {
+        self.format
     }
 
     /// The latest renewals.

@@ -22,6 +22,7 @@ mod hold;
 mod hold_stats;
 mod lock_history;
 mod recent_renewals;
+mod records;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -31,13 +32,15 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::domain::name_pattern::pattern_of;
 use crate::domain::{
-    Change, Fingerprint, GoneReason, GroupView, History, HoldEndReason, HoldStats, Lock, LockId,
-    LockKey, Retention, StatsScope, Timestamp, glob,
+    Change, Fingerprint, Format, GoneReason, GroupView, History, Hold, HoldEndReason, HoldStats,
+    Lock, LockId, LockKey, RecordedHold, Retention, StatsScope, Timestamp, glob,
 };
-use hold::OwnerId;
+use hold::{OpenHold, OwnerId};
 use hold_stats::DurationSamples;
 pub(super) use hold_stats::HoldExpectation;
-use lock_history::{Arrival, LockHistory};
+use lock_history::{Arrival, HoldChange, LockHistory};
+pub(super) use records::RecordFeed;
+pub use records::{HistoryRecord, LostRecords, OpenHoldRecord, RecordStream};
 
 /// Holds kept per lock.
 pub const MAX_HOLDS_PER_LOCK: usize = 100;
@@ -56,7 +59,10 @@ pub const MAX_SHARED_OWNERS: usize = 16;
 const SWEEP_INTERVAL: Duration = Duration::from_mins(5);
 
 /// The holds of all locks.
-pub struct Histories(Mutex<HistoryState>);
+pub struct Histories {
+    state: Mutex<HistoryState>,
+    feed: Arc<RecordFeed>,
+}
 
 /// The circumstances of a change.
 #[derive(Clone, Copy, Debug)]
@@ -116,7 +122,7 @@ impl Histories {
     }
 
     fn with_bounds(now: Timestamp, bounds: Bounds) -> Self {
-        Self(Mutex::new(HistoryState {
+        let state = HistoryState {
             groups: HashMap::new(),
             labels: HashSet::new(),
             locks: 0,
@@ -124,23 +130,47 @@ impl Histories {
             since: now,
             swept_at: now,
             bounds,
-        }))
+        };
+        Self {
+            state: Mutex::new(state),
+            feed: Arc::default(),
+        }
+    }
+
+    /// Where changes of holds are reported for the recorder.
+    pub(super) fn feed(&self) -> &Arc<RecordFeed> {
+        &self.feed
+    }
+
+    /// The current holds of a lock, for the recorder.
+    pub(super) fn open_holds_of(&self, id: &LockId) -> Vec<OpenHoldRecord> {
+        let state = self.state();
+        let group = state.groups.get(&id.group);
+        let lock = group.and_then(|group| group.locks.get(&id.key));
+        let Some((lock, format)) = lock.and_then(|lock| Some((lock, lock.format()?))) else {
+            return Vec::new();
+        };
+        let holds = lock.open_holds();
+        holds.map(|open| open_record(id, format, open)).collect()
     }
 
     /// Records a change that is about to be published.
     pub(super) fn record(&self, change: &Change, context: ChangeContext) {
+        let feed = &self.feed;
         let mut state = self.state();
         match change {
-            Change::Appeared { lock } => state.record_held(lock, Arrival::Appeared, context),
-            Change::OwnerChanged { lock } => state.record_held(lock, Arrival::TookOver, context),
+            Change::Appeared { lock } => state.record_held(lock, Arrival::Appeared, context, feed),
+            Change::OwnerChanged { lock } => {
+                state.record_held(lock, Arrival::TookOver, context, feed);
+            }
             Change::Renewed { lock } | Change::Updated { lock } => {
-                state.record_held(lock, Arrival::Existing, context);
+                state.record_held(lock, Arrival::Existing, context, feed);
             }
             Change::Gone {
                 id,
                 end_reason: gone_reason,
                 at,
-            } => state.record_gone(id, *gone_reason, *at, context.clock_step_ms),
+            } => state.record_gone(id, *gone_reason, *at, context.clock_step_ms, feed),
             Change::Group { .. } | Change::Lost { .. } => {}
         }
     }
@@ -153,8 +183,17 @@ impl Histories {
     /// Marks the current or the just ended hold of an owner as force-released.
     pub(super) fn record_force_release(&self, id: &LockId, owner: &Fingerprint, at: Timestamp) {
         let mut state = self.state();
-        if let (Some(lock), Some(owner)) = (state.lock_mut(id), OwnerId::from_fingerprint(owner)) {
-            lock.record_force_release(owner, at);
+        let (Some(lock), Some(owner_id)) = (state.lock_mut(id), OwnerId::from_fingerprint(owner))
+        else {
+            return;
+        };
+        if let Some(ended_at) = lock.record_force_release(owner_id, at) {
+            let forced = HistoryRecord::HoldForced {
+                id: id.clone(),
+                owner: owner.clone(),
+                ended_at,
+            };
+            self.feed.send(forced, at);
         }
     }
 
@@ -170,6 +209,11 @@ impl Histories {
         let pattern = pattern_of(&id.key)?;
         let samples = group.patterns.get_mut(pattern.as_str())?;
         samples.expectation()
+    }
+
+    /// Since when the holds in memory are complete.
+    pub(super) fn recorded_since(&self, now: Timestamp) -> Timestamp {
+        self.state().since.max(oldest(now))
     }
 
     /// The holds, renewals and duration statistics of a lock.
@@ -189,8 +233,70 @@ impl Histories {
         }
     }
 
+    /// The locks with history. Names share their bytes, so that this takes a few milliseconds.
+    pub(super) fn lock_ids(&self) -> Vec<LockId> {
+        let state = self.state();
+        let of_group = |(group, holds): (&String, &GroupHolds)| {
+            let id = |key: &LockKey| LockId {
+                group: group.clone(),
+                key: key.clone(),
+            };
+            holds.locks.keys().map(id).collect::<Vec<_>>()
+        };
+        state.groups.iter().flat_map(of_group).collect()
+    }
+
+    /// The format and the holds of a lock.
+    pub(super) fn holds_of(&self, id: &LockId, now: Timestamp) -> Option<(Format, Vec<Hold>)> {
+        let state = self.state();
+        let lock = state.groups.get(&id.group)?.locks.get(&id.key)?;
+        Some((lock.format()?, lock.holds(oldest(now))))
+    }
+
     fn state(&self) -> MutexGuard<'_, HistoryState> {
-        self.0.lock()
+        self.state.lock()
+    }
+}
+
+/// Reports a change of a hold.
+fn report_change(
+    feed: &RecordFeed,
+    id: &LockId,
+    format: Format,
+    change: &HoldChange<'_>,
+    at: Timestamp,
+) {
+    if !feed.is_started() {
+        return;
+    }
+    let record = match *change {
+        HoldChange::Started(open) => HistoryRecord::HoldStarted(open_record(id, format, open)),
+        HoldChange::Renewed(open) => HistoryRecord::HoldRenewed(open_record(id, format, open)),
+        HoldChange::Ended {
+            ended,
+            min_margin_ms,
+            attempts,
+        } => HistoryRecord::HoldEnded(RecordedHold {
+            id: id.clone(),
+            format,
+            hold: ended.to_hold(),
+            min_margin_ms: min_margin_ms.map(u64::from),
+            attempts: attempts.map(u64::from),
+        }),
+    };
+    feed.send(record, at);
+}
+
+fn open_record(id: &LockId, format: Format, open: &OpenHold) -> OpenHoldRecord {
+    OpenHoldRecord {
+        hold: RecordedHold {
+            id: id.clone(),
+            format,
+            hold: open.to_hold(),
+            min_margin_ms: open.min_margin_ms.map(u64::from),
+            attempts: open.attempts.count.map(u64::from),
+        },
+        expires_at: open.expires_at,
     }
 }
 
@@ -204,7 +310,13 @@ impl HistoryState {
         self.groups.get_mut(&id.group)?.locks.get_mut(&id.key)
     }
 
-    fn record_held(&mut self, lock: &Lock, arrival: Arrival, context: ChangeContext) {
+    fn record_held(
+        &mut self,
+        lock: &Lock,
+        arrival: Arrival,
+        context: ChangeContext,
+        feed: &RecordFeed,
+    ) {
         // Swept on writes, so that no separate task is needed.
         self.sweep(context.read_at);
         // `entry` would clone the name for every observation.
@@ -222,9 +334,18 @@ impl HistoryState {
             LockHistory::default()
         });
         let before = history.len();
-        let ended = history.record_held(lock, arrival, context, absent_since, |label| {
-            intern(labels, label)
-        });
+        let mut report = |change: HoldChange<'_>| {
+            report_change(feed, &lock.id, lock.format, &change, context.read_at);
+        };
+        let intern_label = |label: &str| intern(labels, label);
+        let ended = history.record_held(
+            lock,
+            arrival,
+            context,
+            absent_since,
+            intern_label,
+            &mut report,
+        );
         self.holds = self.holds + history.len() - before;
         let max_patterns = self.bounds.patterns;
         group.add_durations(&lock.id.key, &ended, context.read_at, max_patterns);
@@ -237,6 +358,7 @@ impl HistoryState {
         gone_reason: GoneReason,
         at: Timestamp,
         clock_step_ms: i64,
+        feed: &RecordFeed,
     ) {
         self.sweep(at);
         let Some(group) = self.groups.get_mut(&id.group) else {
@@ -253,7 +375,9 @@ impl HistoryState {
         let before = lock.len();
         // The holds were recorded by the clock as it was before the step.
         lock.apply_clock_step(clock_step_ms);
-        let ended = lock.record_gone(end_reason, at);
+        let format = lock.format().unwrap_or(Format::Plain);
+        let mut report = |change: HoldChange<'_>| report_change(feed, id, format, &change, at);
+        let ended = lock.record_gone(end_reason, at, &mut report);
         self.holds = self.holds + lock.len() - before;
         group.add_durations(&id.key, &ended, at, self.bounds.patterns);
         self.enforce_bounds();

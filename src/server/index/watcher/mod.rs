@@ -227,14 +227,14 @@ impl Watcher {
             self.resync_all();
         }
         let feed = self.group.feed_coverage();
+        if feed.needs_prefixes() {
+            self.learn_prefixes();
+        }
         let mut keys = if feed.covers_everything() {
             self.polled_keys.clear();
             self.recently_removed.clear();
             self.next_to_reconcile()
         } else {
-            if feed.is_learning() {
-                self.learn_prefixes();
-            }
             self.keys_without_feed(&feed)
         };
         keys.extend(self.index.local_demand.keys_of(&self.group.config.name));

@@ -254,8 +254,9 @@ pub async fn sync_restart_file(
 }
 
 fn redis_groups(groups: &[Arc<stores::Group>]) -> Vec<Arc<Group>> {
-    let redis = groups.iter().map(|group| match group.store() {
-        Store::Redis(redis) => Arc::clone(redis),
+    let redis = groups.iter().filter_map(|group| match group.store() {
+        Store::Redis(redis) => Some(Arc::clone(redis)),
+        Store::Zookeeper(_) | Store::Etcd(_) | Store::Postgres(_) => None,
     });
     redis.collect()
 }

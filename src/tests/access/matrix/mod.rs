@@ -176,6 +176,7 @@ fn request(rule: &Rule, is_route: bool, id: &LockId) -> (String, String, String)
     let (method, path) = rule.name.split_once(' ').unwrap();
     let path = path
         .replace("{group}", &id.group)
+        .replace("{owner}", "web-2")
         .replace("{key}", &id.key.encoded())
         .replace("{prefix}", &id.key.encoded())
         .replace("{node}", "a");

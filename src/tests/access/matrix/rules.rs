@@ -76,6 +76,18 @@ pub const ROUTES: &[Rule] = &[
         no_body,
     ),
     rule(
+        "GET /api/v1/owners/{owner}",
+        Permission::View,
+        Resource::Console,
+        no_body,
+    ),
+    rule(
+        "GET /api/v1/history",
+        Permission::View,
+        Resource::Console,
+        no_body,
+    ),
+    rule(
         "GET /api/v1/events",
         Permission::View,
         Resource::Console,
@@ -108,6 +120,12 @@ pub const ROUTES: &[Rule] = &[
     rule(
         "GET /api/v1/groups/{group}/locks/{key}/history",
         Permission::View,
+        Resource::Group,
+        no_body,
+    ),
+    rule(
+        "GET /api/v1/groups/{group}/locks/{key}/lease-keys",
+        Permission::ReadRaw,
         Resource::Group,
         no_body,
     ),
@@ -159,6 +177,18 @@ pub const ROUTES: &[Rule] = &[
         Resource::Lock,
         |_| json!({"state": "pinned", "name": "a\nb"}),
     ),
+    rule(
+        "GET /api/v1/webhooks",
+        Permission::Administer,
+        Resource::Console,
+        no_body,
+    ),
+    rule(
+        "POST /api/v1/webhooks/{webhook}/test",
+        Permission::Administer,
+        Resource::Console,
+        no_body,
+    ),
     // Each lock of the list is also authorized by itself, see `bulk_force_release`.
     rule(
         "POST /api/v1/force-releases",
@@ -196,6 +226,30 @@ pub const SERVER_FUNCTIONS: &[Rule] = &[
         |id| json!({"id": id}),
     ),
     rule(
+        "activity",
+        Permission::View,
+        Resource::Console,
+        |_| json!({"query": {"from": "2026-11-20T00:00:00Z", "to": "2026-11-20T01:00:00Z", "limit": 1}}),
+    ),
+    rule(
+        "activity_page",
+        Permission::View,
+        Resource::Console,
+        |_| json!({"search": "", "limit": 1}),
+    ),
+    rule(
+        "recorded_lock",
+        Permission::View,
+        Resource::Group,
+        |id| json!({"id": id, "at": "2026-11-20T00:00:00Z"}),
+    ),
+    rule(
+        "advice_facts",
+        Permission::View,
+        Resource::Group,
+        |id| json!({"id": id}),
+    ),
+    rule(
         "find",
         Permission::View,
         Resource::Console,
@@ -207,7 +261,14 @@ pub const SERVER_FUNCTIONS: &[Rule] = &[
         Resource::Group,
         |id| json!({"id": id}),
     ),
+    rule(
+        "lease_keys",
+        Permission::ReadRaw,
+        Resource::Group,
+        |id| json!({"id": id}),
+    ),
     rule("waits", Permission::View, Resource::Console, |_| json!({})),
+    rule("trends", Permission::View, Resource::Console, |_| json!({})),
     rule(
         "nodes",
         Permission::View,
@@ -221,7 +282,19 @@ pub const SERVER_FUNCTIONS: &[Rule] = &[
         |_| json!({"search": ""}),
     ),
     rule(
+        "owner",
+        Permission::View,
+        Resource::Console,
+        |_| json!({"identity": {"by": "host", "name": "web-2"}}),
+    ),
+    rule(
         "audit",
+        Permission::ReadAudit,
+        Resource::Console,
+        |_| json!({"search": ""}),
+    ),
+    rule(
+        "audit_histogram",
         Permission::ReadAudit,
         Resource::Console,
         |_| json!({"search": ""}),
@@ -263,7 +336,7 @@ pub const SERVER_FUNCTIONS: &[Rule] = &[
         "force_release",
         Permission::ForceRelease,
         Resource::Lock,
-        |id| json!({"id": id, "fingerprint": "0123456789abcdef", "expected_hold": {}, "reason": " ", "confirm": null}),
+        |id| json!({"id": id, "fingerprint": "0123456789abcdef", "expected_hold": {}, "reason": " ", "confirm": null, "revoke_lease": null}),
     ),
     rule(
         "clear_restart_hazard",
@@ -282,6 +355,18 @@ pub const SERVER_FUNCTIONS: &[Rule] = &[
         Permission::ManagePrefixes,
         Resource::Lock,
         |id| json!({"group": id.group, "prefix": id.key, "settings": {"state": "pinned", "name": "a\nb"}}),
+    ),
+    rule(
+        "webhooks",
+        Permission::Administer,
+        Resource::Console,
+        |_| json!({}),
+    ),
+    rule(
+        "test_webhook",
+        Permission::Administer,
+        Resource::Console,
+        |_| json!({"name": "pager"}),
     ),
     // It selects the locks that the caller may release, which can be none.
     rule(

@@ -7,7 +7,7 @@ use leptos::task::spawn_local_scoped_with_cancellation;
 use super::DRAFT;
 use super::draft::{AcquireDraft, GroupChoices};
 use super::durations::UNITS;
-use crate::domain::{ConsoleLock, Format, OperationError};
+use crate::domain::{ConsoleLock, GroupKind, OperationError};
 use crate::ui::components::error_notice::ErrorNotice;
 use crate::ui::i18n::error_causes;
 use crate::ui::i18n::operations::{self, acquire as t};
@@ -18,15 +18,6 @@ use crate::ui::live::Live;
 
 /// The request fields whose errors are shown beside a form field.
 const FIELDS: [&str; 6] = ["group", "key", "ttl_ms", "label", "format", "wait_ms"];
-
-/// The formats in which a lock can be acquired. The server checks whether the group's nodes support
-/// them.
-const FORMATS: [Format; 4] = [
-    Format::Plain,
-    Format::Redisson,
-    Format::RedissonFair,
-    Format::LegacyTimestamp,
-];
 
 #[component]
 pub(super) fn AcquireForm(
@@ -136,16 +127,39 @@ fn FormatAndWaitFields(
     format_error: Signal<Option<String>>,
     wait_error: Signal<Option<String>>,
 ) -> impl IntoView {
-    let formats = FORMATS.map(|format| choice(format.slug(), format.slug()));
+    let live = Live::expect();
+    let formats = Memo::new(move |_| {
+        let kind = live.group(&draft.read().group).map(|group| group.kind);
+        let kind = kind.unwrap_or(GroupKind::Standalone);
+        kind.capabilities().acquire_formats
+    });
+    // Another group may be of another service, whose formats are others.
+    Effect::new(move || {
+        let formats = formats.get();
+        let is_offered = |slug: &str| formats.iter().any(|format| format.slug() == slug);
+        if let [default, ..] = formats
+            && !draft.with_untracked(|draft| is_offered(&draft.format))
+        {
+            draft.update(|draft| draft.format = default.slug().to_owned());
+        }
+    });
+    let choices = move || {
+        let formats = formats.get().iter();
+        formats
+            .map(|format| choice(format.slug(), format.slug()))
+            .collect::<Vec<_>>()
+    };
     view! {
         <div class="grid grid-cols-2 gap-3">
-            <SelectField
-                id="acquire-format"
-                label=t::format()
-                value=slice!(draft.format)
-                choices=formats.to_vec()
-                error=format_error
-            />
+            {move || view! {
+                <SelectField
+                    id="acquire-format"
+                    label=t::format()
+                    value=slice!(draft.format)
+                    choices=choices()
+                    error=format_error
+                />
+            }}
             <TextField id="acquire-wait" label=t::max_wait() value=slice!(draft.wait) error=wait_error decimal=true />
         </div>
     }

@@ -4,8 +4,10 @@
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 
+use crate::domain::release_advice::AdviceCounts;
 use crate::domain::{
-    Lock, LockId, NodeResult, ObservedHold, OperationError, ReleaseResult, ReleaseTarget,
+    AdviceLevel, Lock, LockId, NodeResult, ObservedHold, OperationError, ReleaseResult,
+    ReleaseTarget,
 };
 use crate::ui::i18n::libraries;
 use crate::ui::kit::draft;
@@ -41,6 +43,8 @@ pub(super) struct BulkItem {
     pub(super) harm: Option<&'static str>,
     /// Whether the user must confirm it.
     pub(super) needs_confirmation: bool,
+    /// Whether the owner shows signs of life, according to the dry run.
+    pub(super) advice: Option<AdviceLevel>,
     pub(super) state: ItemState,
 }
 
@@ -81,6 +85,8 @@ pub(super) struct BulkTotals {
     pub(super) partly_released: usize,
     pub(super) not_released: usize,
     pub(super) not_attempted: usize,
+    /// The levels of the releasable ones.
+    pub(super) advice: AdviceCounts,
 }
 
 impl BulkTotals {
@@ -93,6 +99,12 @@ impl BulkTotals {
             all: items.len(),
             ..Self::default()
         };
+        let is_releasable = |item: &&BulkItem| {
+            matches!(item.state, ItemState::WouldRelease(_))
+                && !item.has_other_owner(lock_of(&item.target.id))
+        };
+        let releasable = items.iter().filter(is_releasable);
+        totals.advice = AdviceCounts::of(releasable.filter_map(|item| item.advice));
         for item in items {
             match &item.state {
                 ItemState::WouldRelease(_) if item.has_other_owner(lock_of(&item.target.id)) => {
@@ -156,6 +168,7 @@ impl BulkReleaseState {
                 },
                 harm,
                 needs_confirmation: target.format.requires_confirmation(environment),
+                advice: None,
                 state: ItemState::Pending,
                 target,
             }
@@ -189,6 +202,7 @@ impl BulkReleaseState {
                             .iter_mut()
                             .filter(|item| item.state == ItemState::Pending);
                         for (item, reply) in pending.zip(&mut replies) {
+                            item.advice = reply.advice;
                             item.state = match reply.result {
                                 Ok(nodes) | Err(OperationError::PartlyReleased { nodes, .. }) => {
                                     ItemState::WouldRelease(nodes)
@@ -196,6 +210,7 @@ impl BulkReleaseState {
                                 Err(error) => ItemState::NotReleased(error),
                             };
                         }
+                        sort_by_risk(items);
                     });
                 }
                 Err(error) => {
@@ -245,7 +260,7 @@ impl BulkReleaseState {
         let expected_hold = current_hold(live.lock_untracked(&id).as_ref(), &item.target);
         let reason = self.reason.get_untracked();
         let confirm = item.needs_confirmation.then(|| id.key.text().into_owned());
-        match calls::force_release(id, fingerprint, expected_hold, reason, confirm).await {
+        match calls::force_release(id, fingerprint, expected_hold, reason, confirm, None).await {
             Ok(released) => ItemState::Released(Box::new(released)),
             Err(error @ OperationError::SignInRequired { .. }) => {
                 // Without a session, the next requests would fail too.
@@ -279,6 +294,12 @@ impl BulkReleaseState {
             .with_untracked(|items| items.iter().map(|item| item.target.clone()).collect());
         draft::save(DRAFT_KEY, &(targets, self.reason.get_untracked()));
     }
+}
+
+/// Sorts the items by the risk of their release, the highest first. Items that would not be released
+/// are last.
+pub(super) fn sort_by_risk(items: &mut [BulkItem]) {
+    items.sort_by_key(|item| (item.advice.is_none(), item.advice));
 }
 
 /// Returns the selected hold with its latest observed lease: renewals while the dialog is open are

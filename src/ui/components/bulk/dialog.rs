@@ -3,12 +3,14 @@
 use leptos::ev;
 use leptos::prelude::*;
 
-use super::bulk_release::{BulkPhase, BulkReleaseState};
+use super::bulk_release::{BulkPhase, BulkReleaseState, BulkTotals};
 use super::item_table::ItemTable;
 use super::report::csv;
+use crate::domain::release_advice::AdviceCounts;
+use crate::ui::components::advice::tone;
 use crate::ui::components::error_notice::ErrorNotice;
 use crate::ui::i18n::{bulk as t, punctuation};
-use crate::ui::kit::{Banner, Button, CopyButton, DialogHandle, TextField, Tone, Variant};
+use crate::ui::kit::{Badge, Banner, Button, CopyButton, DialogHandle, TextField, Tone, Variant};
 use crate::ui::live::Live;
 use crate::ui::paths;
 
@@ -71,11 +73,30 @@ pub(super) fn BulkDialogContent(
             <p role="status" class="font-medium">
                 {status}
             </p>
+            <AdviceSummary totals />
             {move || view! { <ItemTable bulk_release /> }}
             {move || bulk_release.error.get().map(|error| view! { <ErrorNotice error /> })}
             {content}
         </div>
     }
+}
+
+/// How many of the locks that would be released have an owner that shows signs of life. The highest
+/// risk is first, as in the table.
+#[component]
+fn AdviceSummary(totals: Memo<BulkTotals>) -> impl IntoView {
+    let counts = Memo::new(move |_| totals.with(|totals| totals.advice));
+    let badges = move || {
+        let counts = counts.get();
+        (counts != AdviceCounts::default()).then(|| {
+            let badge = |(level, count)| {
+                view! { <Badge tone=tone(level)>{t::level_count(level, count)}</Badge> }
+            };
+            let badges = counts.levels().map(badge).collect_view();
+            view! { <div id="bulk-advice" class="-mt-2 flex flex-wrap gap-2">{badges}</div> }
+        })
+    };
+    view! { {badges} }
 }
 
 #[component]

@@ -4,9 +4,10 @@ use leptos::prelude::*;
 
 use super::bulk_release::{BulkItem, BulkReleaseState};
 use super::report::outcome_text;
+use crate::ui::components::advice::tone;
 use crate::ui::components::lock_name::LockName;
-use crate::ui::i18n::bulk as t;
-use crate::ui::kit::Table;
+use crate::ui::i18n::{advice as advice_texts, bulk as t};
+use crate::ui::kit::{Badge, Table};
 use crate::ui::live::Live;
 
 /// The dialog subscribes to its locks only up to this number. Of more locks, it shows live changes
@@ -19,7 +20,16 @@ pub(super) fn ItemTable(
     /// The bulk release.
     bulk_release: BulkReleaseState,
 ) -> impl IntoView {
-    let count = Memo::new(move |_| bulk_release.items.with(Vec::len));
+    // A dry run changes the order, which an index alone does not show.
+    let rows = Memo::new(move |_| {
+        bulk_release.items.with(|items| {
+            let row = |(nth, item): (usize, &BulkItem)| {
+                let target = &item.target;
+                (nth, target.id.clone(), target.fingerprint.clone())
+            };
+            items.iter().enumerate().map(row).collect::<Vec<_>>()
+        })
+    });
     let head = "sticky top-0 bg-sunken px-3 py-1.5 text-start font-medium text-muted";
     view! {
         <div
@@ -29,12 +39,12 @@ pub(super) fn ItemTable(
             tabindex="0"
         >
             <Table
-                titles=vec![t::lock(), t::owner(), t::outcome()]
+                titles=vec![t::lock(), t::owner(), t::owner_state(), t::outcome()]
                 title_class=head
                 class="w-full border-collapse text-start [&_td]:border-t [&_td]:border-line [&_td]:px-3 [&_td]:py-1.5 [&_td]:align-top"
             >
-                <For each=move || 0..count.get() key=|nth| *nth let:nth>
-                    {bulk_release.items.with_untracked(|items| items.get(nth).cloned()).map(|item| view! { <ItemRow bulk_release nth item /> })}
+                <For each=move || rows.get() key=Clone::clone let:row>
+                    {bulk_release.items.with_untracked(|items| items.get(row.0).cloned()).map(|item| view! { <ItemRow bulk_release nth=row.0 item /> })}
                 </For>
             </Table>
         </div>
@@ -55,6 +65,20 @@ fn ItemRow(bulk_release: BulkReleaseState, nth: usize, item: BulkItem) -> impl I
             Some(outcome_text(item, lock.as_deref()))
         })
     });
+    let advice = Memo::new(move |_| {
+        let items = bulk_release.items.read();
+        items.get(nth).and_then(|item| item.advice)
+    });
+    let advice = move || {
+        advice.get().map(|level| {
+            let tone = tone(level);
+            view! {
+                <Badge tone title=advice_texts::level_meaning(level)>
+                    <span data-level=level.slug()>{advice_texts::short_level(level)}</span>
+                </Badge>
+            }
+        })
+    };
     let text = move || {
         let (text, tone) = outcome.get()?;
         Some(view! { <span class=tone.text()>{text}</span> })
@@ -66,6 +90,7 @@ fn ItemRow(bulk_release: BulkReleaseState, nth: usize, item: BulkItem) -> impl I
                 <span class="block text-xs text-muted">{id.group}</span>
             </td>
             <td class="wrap-anywhere"><bdi>{item.owner}</bdi></td>
+            <td>{advice}</td>
             <td class="wrap-anywhere">{text}</td>
         </tr>
     }

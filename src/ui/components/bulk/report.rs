@@ -1,7 +1,7 @@
 //! The outcome of each lock as text, and the report as a CSV file.
 
 use super::bulk_release::{BulkItem, ItemState};
-use crate::domain::{Lock, NodeOutcome, NodeResult, OperationError, quorum, to_csv};
+use crate::domain::{AdviceLevel, Lock, NodeOutcome, NodeResult, OperationError, quorum, to_csv};
 use crate::ui::format;
 use crate::ui::i18n::bulk as t;
 use crate::ui::i18n::errors::sentence;
@@ -83,7 +83,15 @@ fn count_done(results: &[NodeResult]) -> usize {
 
 /// Formats the report as CSV, one lock per line.
 pub(super) fn csv(items: &[BulkItem]) -> String {
-    let head = ["group", "lock", "fingerprint", "owner", "outcome"].map(str::to_owned);
+    let head = [
+        "group",
+        "lock",
+        "fingerprint",
+        "owner",
+        "owner_state",
+        "outcome",
+    ];
+    let head = head.map(str::to_owned);
     // Anyone who can write to a node chooses lock names, so control characters are escaped.
     let cells = items.iter().map(|item| {
         [
@@ -91,6 +99,7 @@ pub(super) fn csv(items: &[BulkItem]) -> String {
             &item.target.id.key.text(),
             item.target.fingerprint.as_str(),
             &item.owner,
+            item.advice.map_or("", AdviceLevel::slug),
             &outcome_text(item, None).0,
         ]
         .map(format::escape_invisible)
@@ -103,6 +112,7 @@ mod tests {
     use super::super::bulk_release::BulkTotals;
     use super::*;
     use crate::domain::reason::Reason;
+    use crate::domain::release_advice::AdviceCounts;
     use crate::domain::testing::{NOW, lock, owner};
     use crate::domain::{ObservedHold, ReleaseResult, ReleaseTarget};
 
@@ -118,6 +128,7 @@ mod tests {
             owner: "api-1".into(),
             harm: None,
             needs_confirmation: false,
+            advice: None,
             state,
         }
     }
@@ -256,6 +267,31 @@ mod tests {
             outcome_text(&released, Some(&lock(&[1], NOW, NOW))).1,
             Tone::Good
         );
+    }
+
+    #[test]
+    fn the_highest_risk_is_first_and_what_is_skipped_is_last() {
+        use AdviceLevel::{OwnerAlive, OwnerSilent, Unknown};
+        let advised = |advice: Option<AdviceLevel>| BulkItem {
+            advice,
+            ..item(ItemState::WouldRelease(vec![on_node(
+                NodeOutcome::Releasable,
+            )]))
+        };
+        let levels = [None, Some(OwnerSilent), Some(OwnerAlive), Some(Unknown)];
+        let mut items = levels.map(advised);
+        super::super::bulk_release::sort_by_risk(&mut items);
+        let sorted = items.each_ref().map(|item| item.advice);
+        assert_eq!(
+            sorted,
+            [Some(OwnerAlive), Some(Unknown), Some(OwnerSilent), None]
+        );
+        // An owner that changed in the meantime is not counted: its lock is skipped.
+        let taken = lock(&[5], NOW, NOW);
+        let count = |current: Option<&Lock>| BulkTotals::of(&items, |_| current).advice;
+        assert_eq!((count(None).owner_alive, count(None).owner_silent), (1, 1));
+        assert_eq!(count(Some(&taken)), AdviceCounts::default());
+        assert!(csv(&items[..1]).contains("owner-alive"));
     }
 
     #[test]

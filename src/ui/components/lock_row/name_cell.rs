@@ -2,14 +2,11 @@
 
 use leptos::either::Either;
 use leptos::prelude::*;
-use leptos::task::spawn_local;
 
 use super::RowState;
-use crate::domain::{LockId, LockKey};
+use crate::domain::LockId;
+use crate::ui::components::copy_name::CopyName;
 use crate::ui::components::lock_name::{CommonPrefixes, LockName};
-use crate::ui::i18n::locks as t;
-use crate::ui::kit::copy::copy_to_clipboard;
-use crate::ui::kit::{Icon, IconName};
 use crate::ui::paths;
 
 /// The lock's name as a link to its page. Narrow screens show the group in this cell, wide ones the
@@ -41,36 +38,7 @@ pub(super) fn NameCell(
                 true => Either::Left(view! { <CopyName key=key_to_copy.clone() /> }),
                 false => Either::Right(view! { <span class="w-5 shrink-0"></span> }),
             }}
-            <span class="ms-auto hidden min-w-0 shrink-[999] truncate text-xs text-muted min-[88rem]:inline">{move || state.read().lock.format.slug()}</span>
+            <span class="ms-auto hidden min-w-0 shrink-[999] truncate text-xs text-muted min-[110rem]:inline">{move || state.read().lock.format.slug()}</span>
         </span>
-    }
-}
-
-/// A button that copies the lock's name. Visible on hover and focus.
-#[component]
-fn CopyName(key: LockKey) -> impl IntoView {
-    let status = RwSignal::new("");
-    let copy = move |_| {
-        let text = key.text().into_owned();
-        spawn_local(async move {
-            let is_copied = copy_to_clipboard(&text, None).await;
-            status.try_set(if is_copied {
-                t::copied()
-            } else {
-                t::copy_blocked()
-            });
-        });
-    };
-    view! {
-        <button
-            type="button"
-            class="shrink-0 rounded p-0.5 text-faint opacity-0 hover:text-ink focus:opacity-100 group-hover:opacity-100 group-focus-within:opacity-100"
-            aria-label=t::copy_name()
-            title=t::copy_name()
-            on:click=copy
-        >
-            <Icon name=IconName::Copy />
-        </button>
-        <span role="status" class="shrink-0 text-xs text-muted">{move || status.get()}</span>
     }
 }

@@ -1,5 +1,7 @@
-//! Keyboard navigation in the table: `j` and `k` move between locks, and Enter opens one. One row
-//! is in the tab order (roving tabindex), so that Tab leaves the table with one press.
+//! Keyboard navigation in the table.
+//!
+//! `j` and `k` move between locks, Space shows the details of one beside the table, and Enter opens
+//! it. One row is in the tab order (roving tabindex), so that Tab leaves the table with one press.
 
 use leptos::ev;
 use leptos::leptos_dom::helpers::{request_animation_frame, window_event_listener};
@@ -21,6 +23,8 @@ pub struct Cursor {
     pending_row: RwSignal<Option<usize>>,
     /// Whether the current row still has to take the focus.
     is_focus_pending: RwSignal<bool>,
+    /// Whether the details of the focused row are shown beside the table.
+    pub is_peeking: RwSignal<bool>,
     /// The row in the tab order: the current row, or else the first visible one.
     tab_stop: Memo<Option<LockId>>,
 }
@@ -47,7 +51,13 @@ impl Cursor {
             tab_stop,
             pending_row: RwSignal::new(None),
             is_focus_pending: RwSignal::new(false),
+            is_peeking: RwSignal::new(false),
         }
+    }
+
+    /// The lock whose details are shown beside the table. Tracked.
+    pub fn peeked(self) -> Option<LockId> {
+        self.current.get().filter(|_| self.is_peeking.get())
     }
 
     /// Handles key presses until the table is removed. Browser only.
@@ -125,6 +135,20 @@ impl Cursor {
         let visible = self.viewport.visible_rows_untracked(origin);
         let page = visible.len().saturating_sub(3).max(1);
         let is_on_row = target == KeyTarget::Row;
+        let is_peeking = self.is_peeking.get_untracked();
+        match event.key().as_str() {
+            " " if is_on_row => {
+                event.prevent_default();
+                self.is_peeking.set(!is_peeking);
+                return;
+            }
+            "Escape" if is_peeking => {
+                event.prevent_default();
+                self.is_peeking.set(false);
+                return;
+            }
+            _ => {}
+        }
         let to = match (event.key().as_str(), row) {
             ("j" | "k", None) => visible.start,
             ("j", Some(row)) => row + 1,
@@ -142,6 +166,15 @@ impl Cursor {
         self.pending_row.set(Some(to));
         self.viewport.scroll_to_row(to);
     }
+}
+
+/// Focuses the row of the tab order, or the first bucket of a grouped list. Returns false if there
+/// is none.
+pub fn focus_first_row() -> bool {
+    let row = document().query_selector("#lock-rows > tr[tabindex='0'], #bucket-rows a");
+    let row = row.ok().flatten();
+    let row = row.and_then(|row| row.dyn_into::<web_sys::HtmlElement>().ok());
+    row.is_some_and(|row| row.focus().is_ok())
 }
 
 /// Focuses a row. Returns false if the row is not rendered.

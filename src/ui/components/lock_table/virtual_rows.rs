@@ -20,6 +20,8 @@ pub struct VirtualRows {
     pub total: usize,
     /// The number of rows that would appear or disappear if the order were not frozen.
     pub pending_changes: usize,
+    /// The number of rows of locks that have ended and are still displayed. Included in `total`.
+    pub lingering: usize,
     /// How many rows the list has shifted down since it was opened. The page is scrolled by as
     /// much, so that visible rows stay in place.
     pub origin: isize,
@@ -86,6 +88,7 @@ impl VirtualRows {
             fetched_from: page.from,
             ids: page.ids,
             pending_changes: 0,
+            lingering: 0,
             origin,
             apply_count,
         }
@@ -167,8 +170,25 @@ impl VirtualRows {
             fetched_from: page.from,
             ids,
             query: page.query,
+            lingering: 0,
             apply_count: self.apply_count,
         }
+    }
+
+    /// Keeps the rows of `before` that have `ended` at their places, so that the end of a lock can
+    /// be seen.
+    pub fn with_lingering(mut self, before: &Self, ended: &[LockId]) -> Self {
+        if ended.is_empty() || self.query != before.query || self.from != before.from {
+            return self;
+        }
+        for (place, id) in before.ids.iter().enumerate() {
+            if ended.contains(id) && !self.ids.contains(id) {
+                self.ids.insert(place.min(self.ids.len()), id.clone());
+                self.lingering += 1;
+                self.total += 1;
+            }
+        }
+        self
     }
 }
 
@@ -269,6 +289,24 @@ mod tests {
         let rows = VirtualRows::next(None, page(10, "abcdef", 100), view(12..15, true, 0));
         let next = VirtualRows::next(Some(&rows), page(10, "bxyzdef", 100), view(12..15, true, 1));
         assert_eq!((names(&next).as_str(), next.origin), ("bxyzdef", 1));
+    }
+
+    #[test]
+    fn rows_of_ended_locks_linger_at_their_places() {
+        let rows = VirtualRows::next(None, page(0, "abcd", 4), view(0..4, false, 0));
+        let next = |names: &str, ended: &str| {
+            let total = names.len();
+            let next = VirtualRows::next(Some(&rows), page(0, names, total), view(0..4, false, 0));
+            next.with_lingering(&rows, &ids(ended))
+        };
+        let lingering = next("xad", "bc");
+        assert_eq!(names(&lingering), "xbcad");
+        assert_eq!((lingering.total, lingering.lingering), (5, 2));
+        // A lock that was acquired again is not a lingering row.
+        let again = next("bad", "b");
+        assert_eq!((names(&again).as_str(), again.lingering), ("bad", 0));
+        // Only rows that were displayed linger.
+        assert_eq!(names(&next("ad", "z")), "ad");
     }
 
     #[test]

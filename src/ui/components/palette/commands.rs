@@ -10,6 +10,7 @@ use crate::ui::i18n::{Locale, locale, palette, shell};
 use crate::ui::locks_query::{LocksQuery, StatusFilter};
 use crate::ui::paths;
 use crate::ui::preferences::Preference;
+use crate::ui::shortcuts::LockCommand;
 
 /// The number of groups offered at a time.
 const MAX_GROUPS: usize = 6;
@@ -43,6 +44,10 @@ pub(super) enum CommandAction {
     SetLocale(Locale),
     /// Opens the dialog that acquires a lock.
     AcquireLock,
+    /// Runs a command of the lock in view.
+    Lock(LockCommand),
+    /// Copies a text.
+    Copy(String),
 }
 
 /// The searchable items that depend on the console's state.
@@ -51,6 +56,10 @@ pub(super) struct SearchContext {
     pub(super) views: Vec<SavedView>,
     /// The query of the current page, or the default one.
     pub(super) query: LocksQuery,
+    /// The lock in view, and whether its page has commands.
+    pub(super) lock_in_view: Option<(LockId, bool)>,
+    /// The URL of the current page.
+    pub(super) page_url: String,
     /// The group names.
     pub(super) groups: Vec<String>,
     /// The locks that match the text.
@@ -70,7 +79,14 @@ pub(super) fn matching_commands(typed: &str, context: SearchContext) -> Vec<Pale
         let mut parts = search_text.split_whitespace();
         parts.all(|part| text::contains(&command.label, part))
     };
+    if let Some((id, has_commands)) = context.lock_in_view {
+        let lock_commands = lock_commands(&id, has_commands).into_iter();
+        all.extend(lock_commands.filter(is_match));
+    }
     all.extend(context.views.into_iter().map(view).filter(is_match));
+    let copy_link = CommandAction::Copy(context.page_url);
+    let copy_link = page_command(shell::copy_link(), None, copy_link);
+    all.extend(Some(copy_link).filter(is_match));
     let static_commands = static_commands(&context.query).into_iter();
     all.extend(static_commands.filter(is_match));
     if !search_text.is_empty() {
@@ -82,6 +98,30 @@ pub(super) fn matching_commands(typed: &str, context: SearchContext) -> Vec<Pale
         }));
     }
     all
+}
+
+/// The commands of the lock in view. Without `has_commands` its page shows no live lock.
+fn lock_commands(id: &LockId, has_commands: bool) -> Vec<PaletteCommand> {
+    let mut all = Vec::new();
+    if has_commands {
+        let release = CommandAction::Lock(LockCommand::Release);
+        let incident = CommandAction::Lock(LockCommand::CopyIncident);
+        all.push(page_command(palette::force_release(), Some(id), release));
+        all.push(page_command(palette::copy_incident(), Some(id), incident));
+    }
+    let key = CommandAction::Copy(id.key.text().into_owned());
+    all.push(page_command(palette::copy_key(), Some(id), key));
+    all
+}
+
+fn page_command(label: &str, id: Option<&LockId>, action: CommandAction) -> PaletteCommand {
+    PaletteCommand {
+        label: label.to_owned(),
+        kind: palette::action(),
+        note: id.map(|id| format::shorten(&format::escape_invisible(&id.key.text()), 40)),
+        is_name: false,
+        action,
+    }
 }
 
 fn view(view: SavedView) -> PaletteCommand {
@@ -178,8 +218,10 @@ fn static_commands(query: &LocksQuery) -> Vec<PaletteCommand> {
         navigate(shell::owners(), paths::OWNERS),
         navigate(shell::nodes(), paths::NODES),
         navigate(shell::waits(), paths::WAITS),
+        navigate(shell::activity(), paths::ACTIVITY),
         navigate(shell::mine(), paths::MINE),
         navigate(shell::audit(), paths::AUDIT),
+        navigate(shell::webhooks(), paths::WEBHOOKS),
         load(shell::help(), palette::page(), paths::HELP),
         command(
             palette::acquire(),

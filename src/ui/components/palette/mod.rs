@@ -10,6 +10,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use leptos::ev;
+use leptos::html;
 use leptos::leptos_dom::helpers::window_event_listener;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -20,8 +21,9 @@ use self::commands::{CommandAction, PaletteCommand, SearchContext};
 use self::finder::LockFinder;
 use self::option_list::{CommandOption, OptionList};
 use super::saved_views;
-use crate::ui::i18n::palette;
+use crate::ui::i18n::{palette, shell};
 use crate::ui::kit::Dialog;
+use crate::ui::kit::copy::copy_to_clipboard;
 use crate::ui::lazy::{lazy, lazy_view};
 use crate::ui::live::Live;
 use crate::ui::locks_query::LocksQuery;
@@ -70,12 +72,25 @@ pub fn Palette() -> impl IntoView {
 lazy! { dialogs preload preload: fn content() -> view! { <PaletteContent /> } }
 
 /// Returns the callback that runs a command.
-fn command_runner(shortcuts: Shortcuts) -> Callback<PaletteCommand> {
+fn command_runner(
+    shortcuts: Shortcuts,
+    copied: RwSignal<Option<bool>>,
+    list_node: NodeRef<html::Ul>,
+) -> Callback<PaletteCommand> {
     let navigate = StoredValue::new_local(use_navigate());
     let navigate_to = move |path: &str| {
         navigate.with_value(|navigate| navigate(path, NavigateOptions::default()));
     };
     Callback::new(move |command: PaletteCommand| {
+        if let CommandAction::Copy(text) = command.action {
+            // The palette stays open and shows the result.
+            let near = list_node.get_untracked();
+            spawn_local(async move {
+                let is_copied = copy_to_clipboard(&text, near.as_deref()).await;
+                copied.try_set(Some(is_copied));
+            });
+            return;
+        }
         // Closed first, because a dialog that the command opens takes the focus.
         shortcuts.palette_open.set(false);
         match &command.action {
@@ -91,6 +106,12 @@ fn command_runner(shortcuts: Shortcuts) -> Callback<PaletteCommand> {
                 navigate_to(paths::LOCKS);
                 shortcuts.acquire_open.set(true);
             }
+            CommandAction::Lock(command) => {
+                if let Some(run) = shortcuts.lock_commands.get_untracked() {
+                    run.run(*command);
+                }
+            }
+            CommandAction::Copy(_) => {}
         }
     })
 }
@@ -98,7 +119,10 @@ fn command_runner(shortcuts: Shortcuts) -> Callback<PaletteCommand> {
 #[component]
 fn PaletteContent() -> impl IntoView {
     let live = Live::expect();
-    let run = command_runner(Shortcuts::expect());
+    let shortcuts = Shortcuts::expect();
+    let copied = RwSignal::new(None::<bool>);
+    let list_node = NodeRef::new();
+    let run = command_runner(shortcuts, copied, list_node);
     let text = RwSignal::new(String::new());
     let finder = LockFinder::new();
     let location = use_location();
@@ -106,10 +130,19 @@ fn PaletteContent() -> impl IntoView {
         paths::LOCKS => LocksQuery::parse(&location.search.read_untracked()),
         _ => LocksQuery::default(),
     };
+    let lock_in_view = paths::parse_lock(
+        &location.pathname.read_untracked(),
+        &location.search.read_untracked(),
+    );
+    let page_url = window().location().href().unwrap_or_default();
     let commands_shown = Memo::new(move |_| {
         let context = SearchContext {
             views: saved_views::load_views(live),
             query: current_query.clone(),
+            lock_in_view: lock_in_view
+                .clone()
+                .map(|id| (id, shortcuts.lock_commands.with(Option::is_some))),
+            page_url: page_url.clone(),
             groups: live
                 .with_groups(|groups| groups.iter().map(|group| group.name.clone()).collect()),
             locks: finder.found.get().unwrap_or_default(),
@@ -119,7 +152,7 @@ fn PaletteContent() -> impl IntoView {
     let options = OptionList {
         commands: commands_shown,
         selected_index: RwSignal::new(0),
-        list_node: NodeRef::new(),
+        list_node,
     };
     let selected_index = options.selected_index;
     let on_key = move |event: web_sys::KeyboardEvent| {
@@ -138,13 +171,18 @@ fn PaletteContent() -> impl IntoView {
         }
         event.prevent_default();
     };
-    let status = move || match (
+    let counted = move || match (
         finder.found.with(Result::is_err),
         commands_shown.with(Vec::len),
     ) {
         (true, _) => palette::search_failed().to_owned(),
         (false, 0) => palette::no_results().to_owned(),
         (false, count) => palette::count(count),
+    };
+    let status = move || match copied.get() {
+        Some(true) => shell::copied().to_owned(),
+        Some(false) => shell::copy_blocked().to_owned(),
+        None => counted(),
     };
     view! {
         <div class="flex max-h-[min(32rem,calc(100dvh-4rem))] flex-col">
@@ -168,6 +206,7 @@ fn PaletteContent() -> impl IntoView {
                 on:input=move |event| {
                     let typed = event_target_value(&event);
                     selected_index.set(0);
+                    copied.set(None);
                     finder.search(&typed);
                     text.set(typed);
                 }

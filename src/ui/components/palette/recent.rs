@@ -7,9 +7,10 @@ const MAX_RECENT: usize = 6;
 /// Longer paths are not stored, to limit the size of the entry.
 const MAX_PATH_BYTES: usize = 1_000;
 
-/// Stores a path, if it is a lock's page.
+/// Stores a path, if it is a lock's page with its current state.
 pub(super) fn record_visit(path: &str) {
-    if path.len() > MAX_PATH_BYTES || lock_of_path(path).is_none() {
+    let is_pinned = paths::pinned_time(&paths::query_string(path)).is_some();
+    if path.len() > MAX_PATH_BYTES || is_pinned || lock_of_path(path).is_none() {
         return;
     }
     let mut paths = stored_paths();

@@ -18,6 +18,9 @@ pub(super) struct ReleaseDraft {
     pub(super) reason: String,
     /// The typed confirmation.
     pub(super) typed: String,
+    /// Revoke the lease whose keys were displayed. Not saved: the keys must be displayed again.
+    #[serde(skip)]
+    pub(super) revoke_lease: Option<Fingerprint>,
 }
 
 impl ReleaseDraft {
@@ -46,6 +49,7 @@ impl ReleaseDraft {
                     since,
                     reason,
                     typed,
+                    revoke_lease: None,
                 };
                 (draft, notice)
             }
@@ -60,6 +64,7 @@ impl ReleaseDraft {
             id: lock.id,
             fingerprint: self.owner,
             reason: self.reason,
+            revoke_lease: self.revoke_lease,
         }
     }
 

@@ -2,15 +2,14 @@
 
 use leptos::prelude::*;
 
-use super::super::lock_facts::renewals_sentence;
 use super::super::owner_name::format_fingerprint;
 use crate::domain::{Fingerprint, Lock};
 use crate::ui::format::{self, LeaseWords};
-use crate::ui::i18n::{libraries, operations as t, punctuation};
+use crate::ui::i18n::{operations as t, punctuation};
 use crate::ui::live::Live;
 
-/// Owner, age, renewals, lease, and the reaction of the owner's library. Updated while the dialog
-/// is open.
+/// Owner, age, lease and the time of the watch afterwards. Updated while the dialog is open. The
+/// advice has the other facts.
 #[component]
 pub fn ReleaseFacts(
     /// The lock's current state.
@@ -40,22 +39,18 @@ pub fn ReleaseFacts(
     };
     let held = move || {
         let (lock, now) = (lock.read(), as_of());
-        let span = format::elapsed(lock.acquired_at, now);
-        t::held_and_renewals(&span, &renewals_sentence(&lock.renewals, now))
+        format::elapsed(lock.acquired_at, now)
     };
     let lease = move || {
         let lock = lock.read();
         let outlives = lock.format.outlives_lease();
         match format::lease(lock.lease, outlives, as_of()) {
             LeaseWords::None => t::never_expires().to_owned(),
+            LeaseWords::Session => t::ends_with_session().to_owned(),
             LeaseWords::Left(left) => t::expires_in(&punctuation::before_word(&left)),
             LeaseWords::Over => t::lease_over().to_owned(),
             LeaseWords::Past(since) => t::expired_since(&since),
         }
-    };
-    let library_reaction = move || {
-        let format = lock.read().format;
-        punctuation::labelled(format.slug(), libraries::after_release(format))
     };
     let watch_period = move || {
         let lock = lock.read();
@@ -81,8 +76,6 @@ pub fn ReleaseFacts(
             <dd>{move || held()}</dd>
             <dt>{t::lease()}</dt>
             <dd class="font-medium">{move || lease()}</dd>
-            <dt>{t::client_library()}</dt>
-            <dd>{move || library_reaction()}</dd>
             <dt>{t::after_release()}</dt>
             <dd>{move || watch_period()}</dd>
         </dl>

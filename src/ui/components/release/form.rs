@@ -4,16 +4,18 @@ use leptos::either::Either;
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
 
+use super::super::advice::AdviceSource;
 use super::super::error_notice::ErrorNotice;
 use super::super::lock_name::LockName;
 use super::ReleaseOutcome;
 use super::confirmation::Confirmation;
 use super::confirmation_field::ConfirmationField;
 use super::draft::ReleaseDraft;
+use super::lease_choice::LeaseChoice;
 use super::node_coverage::NodeCoverage;
 use super::owner_choice::OwnerChoice;
 use super::target::TrackedHold;
-use super::target_view::{TargetChangedBanner, TargetFacts};
+use super::target_view::{TargetAdvice, TargetChangedBanner, TargetFacts};
 use super::unreachable_notice::UnreachableNodesNotice;
 use crate::domain::{Fingerprint, GroupView, Lock, LockKey, OperationError};
 use crate::ui::calls;
@@ -29,6 +31,8 @@ pub fn ReleaseForm(
     displayed: Lock,
     /// The lock's group.
     group: Signal<Option<GroupView>>,
+    /// The facts of the advice that are not part of the lock.
+    advice: AdviceSource,
     /// The dialog's handle.
     handle: DialogHandle,
     /// Set after the release.
@@ -95,8 +99,10 @@ pub fn ReleaseForm(
             <ReleaseHeading key=displayed.id.key.clone() group coverage />
             <OwnerChoice owners=displayed.owners chosen=slice!(draft.owner) />
             {(!restored_notice.is_empty()).then(|| view! { <p role="status" class="text-muted">{restored_notice}</p> })}
+            <TargetAdvice target source=advice />
             <TargetFacts target />
             <UnreachableNodesNotice coverage />
+            <LeaseChoice id=displayed.id.clone() group chosen=slice!(draft.revoke_lease) />
             <Banner tone=Tone::Warn announced=false>
                 {t::process_keeps_running()}
             </Banner>

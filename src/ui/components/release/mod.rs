@@ -7,6 +7,7 @@ mod draft;
 mod facts;
 mod form;
 mod harm_warning;
+mod lease_choice;
 mod node_coverage;
 mod owner_choice;
 mod result;
@@ -21,6 +22,7 @@ use self::draft::ReleaseDraft;
 use self::form::ReleaseForm;
 use self::harm_warning::HarmWarning;
 use self::result::ReleaseResultView;
+use super::advice::AdviceSource;
 use crate::domain::{
     Confidence, Fingerprint, GroupView, Lock, OperationError, ReleaseResult, Timestamp,
 };
@@ -87,6 +89,8 @@ pub fn ReleaseDialog(
     /// The lock's group.
     #[prop(into)]
     group: Signal<Option<GroupView>>,
+    /// The facts of the advice that are not part of the lock.
+    advice: AdviceSource,
 ) -> impl IntoView {
     let content = Callback::new(move |handle: DialogHandle| {
         let outcome = RwSignal::new(None::<ReleaseOutcome>);
@@ -100,7 +104,7 @@ pub fn ReleaseDialog(
                         view! { <HarmWarning lock=displayed.clone() harm=text handle on_accept=move |()| harm.set(None) /> }
                             .into_any()
                     }
-                    (None, None) => view! { <ReleaseForm displayed=displayed.clone() group handle outcome /> }.into_any(),
+                    (None, None) => view! { <ReleaseForm displayed=displayed.clone() group advice handle outcome /> }.into_any(),
                 }}
             </div>
         }

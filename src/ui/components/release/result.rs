@@ -48,7 +48,7 @@ pub fn ReleaseResultView(
                 {if shortfall.is_some() { t::partly_released() } else { t::released() }} <LockName key=lock.id.key.clone() max_chars=120 />
             </h2>
             <section class="flex flex-col gap-1.5">
-                <p>{summary}{t::at(&format::time_of_day(at))}</p>
+                <p>{summary}{move || t::at(&format::time_of_day(at))}</p>
                 <NodeOutcomes outcomes=released.nodes />
             </section>
             <section class="flex flex-col gap-1.5" aria-label=t::release_watch()>

@@ -2,10 +2,11 @@
 
 use leptos::prelude::*;
 
+use super::super::advice::{AdviceContent, AdviceSource};
 use super::facts::ReleaseFacts;
 use super::target::TrackedHold;
 use super::target_state::TargetState;
-use crate::ui::i18n::operations as t;
+use crate::ui::i18n::{advice as advice_text, operations as t};
 use crate::ui::kit::{Banner, Tone};
 use crate::ui::live::Live;
 
@@ -47,6 +48,16 @@ pub(super) fn TargetFacts(target: TrackedHold) -> impl IntoView {
             {new_facts}
         </div>
     }
+}
+
+/// The advice for the displayed hold, while it exists.
+#[component]
+pub(super) fn TargetAdvice(target: TrackedHold, source: AdviceSource) -> impl IntoView {
+    let is_present = Memo::new(move |_| *target.state.read() == TargetState::Unchanged);
+    let owner = Signal::derive(move || Some(target.owner.get()));
+    let advice = source.advice(target.confirmed.into(), owner);
+    let content = move || is_present.get().then(|| view! { <AdviceContent advice /> });
+    view! { <section aria-label=advice_text::title()>{content}</section> }
 }
 
 /// Reports why the hold can no longer be released.

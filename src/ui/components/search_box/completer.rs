@@ -6,6 +6,7 @@ use leptos::prelude::*;
 
 use crate::domain::owners;
 use crate::domain::search::{CompletionSource, SearchCompletion, complete};
+use crate::ui::components::lock_table::keyboard;
 use crate::ui::live::Live;
 
 /// The maximum number of names of each kind that are suggested.
@@ -89,6 +90,8 @@ impl Completer {
             .completion
             .with_untracked(|completion| completion.suggestions.len());
         match (event.key().as_str(), selected.get_untracked()) {
+            // Without suggestions, the arrow moves on to the rows.
+            ("ArrowDown", _) if count == 0 && keyboard::focus_first_row() => {}
             ("ArrowDown", _) if count == 0 => {
                 let text = event_target_value(event);
                 self.update(&text, cursor_offset(self.field, &text));
@@ -100,7 +103,9 @@ impl Completer {
             ("Enter" | "Tab", Some(now)) if count > 0 => self.accept(now),
             ("Enter", None) => {
                 self.close();
-                return;
+                if !keyboard::focus_first_row() {
+                    return;
+                }
             }
             ("Escape", _) if count > 0 => self.close(),
             _ => return,

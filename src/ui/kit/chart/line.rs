@@ -1,6 +1,7 @@
 //! A line chart over time, with labelled thresholds and a marker for the current time.
 
 use leptos::prelude::*;
+use wasm_bindgen::JsCast;
 
 use super::{Chart, Scale, percent};
 use crate::ui::kit::Tone;
@@ -44,28 +45,36 @@ pub fn LineChart(
     summary: Signal<String>,
     /// The labels at both ends of the horizontal axis.
     #[prop(into)]
-    ends: Signal<(String, String)>,
+    axis_labels: Signal<(String, String)>,
     /// The horizontal and the vertical scale.
     #[prop(into)]
-    reach: Signal<(Scale, Scale)>,
+    scales: Signal<(Scale, Scale)>,
     /// The segments.
     #[prop(into)]
     strokes: Signal<Vec<Stroke>>,
     /// The thresholds.
     #[prop(into)]
     levels: Signal<Vec<Level>>,
-    /// The current time on the horizontal axis.
+    /// The current time on the horizontal axis, and its label.
     #[prop(into)]
     present: Signal<i64>,
+    /// The label of the current time.
+    present_label: &'static str,
+    /// The labelled values of the vertical axis.
+    #[prop(into)]
+    ticks: Signal<Vec<(i64, String)>>,
+    /// The text for a time under the pointer.
+    #[prop(into)]
+    read_out: Callback<i64, Option<String>>,
     /// The label, the column titles and the rows of the table.
     table: (String, Vec<&'static str>, Signal<Vec<Vec<String>>>),
 ) -> impl IntoView {
-    let up = |reach: Scale, at: i64| {
+    let up = |scale: Scale, at: i64| {
         let usable = HEIGHT - 2 * MARGIN;
-        (HEIGHT - MARGIN - reach.position(at) * usable / 1_000).to_string()
+        (HEIGHT - MARGIN - scale.position(at) * usable / 1_000).to_string()
     };
     let drawn = move || {
-        let (right, high) = reach.get();
+        let (right, high) = scales.get();
         let line = |stroke: &Stroke| {
             let dashes = stroke.is_expected.then_some("4 4");
             view! {
@@ -85,7 +94,7 @@ pub fn LineChart(
         strokes.with(|strokes| strokes.iter().map(line).collect_view())
     };
     let across = move || {
-        let (_, high) = reach.get();
+        let (_, high) = scales.get();
         let line = |level: &Level| {
             view! {
                 <line
@@ -102,8 +111,8 @@ pub fn LineChart(
         };
         levels.with(|levels| levels.iter().map(line).collect_view())
     };
-    let now = move || percent(reach.get().0.position(present.get()));
-    let now_too = now;
+    let now = move || percent(scales.get().0.position(present.get()));
+    let (now_too, now_label) = (now, now);
     let legend = move || {
         let word = |level: &Level| {
             let class = format!("inline-flex items-center gap-1 {}", level.tone.text());
@@ -116,15 +125,53 @@ pub fn LineChart(
         };
         levels.with(|levels| levels.iter().map(word).collect_view())
     };
+    let tick_lines = move || {
+        let (_, high) = scales.get();
+        let tick = |(at, label): &(i64, String)| {
+            let y = up(high, *at);
+            // The label of the highest value is below its line, the others are above theirs.
+            let offset = if *at == high.until { "12" } else { "-4" };
+            view! {
+                <line class="text-line" x1="0" y1=y.clone() x2="100%" y2=y.clone() stroke="currentColor" stroke-width="1"></line>
+                <text class="text-[0.6875rem] text-muted" x="4" y=y dy=offset fill="currentColor">{label.clone()}</text>
+            }
+        };
+        ticks.with(|ticks| ticks.iter().map(tick).collect_view())
+    };
+    let pointed = RwSignal::new(None::<i64>);
+    let point = move |event: leptos::ev::PointerEvent| {
+        let target = event.current_target();
+        let plot = target.and_then(|target| target.dyn_into::<web_sys::Element>().ok());
+        let width = plot.map_or(1, |plot| plot.client_width().max(1));
+        let (right, _) = scales.get_untracked();
+        let length = right.until.saturating_sub(right.from);
+        let at = length.saturating_mul(i64::from(event.offset_x())) / i64::from(width);
+        pointed.set(Some(right.from + at));
+    };
+    let pointer_line = move || {
+        let x = percent(scales.get().0.position(pointed.get()?));
+        Some(
+            view! { <line class="text-ink" x1=x.clone() y1="0" x2=x y2=HEIGHT.to_string() stroke="currentColor" stroke-width="1"></line> },
+        )
+    };
+    let pointed_text = move || read_out.run(pointed.get()?);
     let (as_table, columns, rows) = table;
     view! {
-        <p class="mb-1 flex flex-wrap gap-x-4 text-xs">{legend}</p>
-        <Chart id title summary ends as_table columns rows>
-            <svg class="block w-full rounded bg-sunken" width="100%" height=HEIGHT.to_string() aria-hidden="true">
+        <p class="mb-1 flex min-h-4 flex-wrap gap-x-4 text-xs">
+            {legend}
+            <span class="ms-auto text-ink tabular-nums" aria-hidden="true">{pointed_text}</span>
+        </p>
+        <Chart id title summary axis_labels as_table columns rows>
+            <div on:pointermove=point on:pointerleave=move |_| pointed.set(None)>
+            <svg class="pointer-events-none block w-full rounded bg-sunken" width="100%" height=HEIGHT.to_string() aria-hidden="true">
+                {tick_lines}
                 {across}
                 <line class="text-muted" x1=now y1="0" x2=now_too y2=HEIGHT.to_string() stroke="currentColor" stroke-width="1"></line>
+                <text class="text-[0.6875rem] text-muted" x=now_label y="12" dx="-4" text-anchor="end" fill="currentColor">{present_label}</text>
                 {drawn}
+                {pointer_line}
             </svg>
+            </div>
         </Chart>
     }
 }

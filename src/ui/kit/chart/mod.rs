@@ -4,14 +4,24 @@
 //! Charts are SVG without inline styles, in the colours of the theme. Lengths are percentages of
 //! the width.
 
+mod bar_style;
+mod bars;
+mod lane;
 mod line;
+mod linked_bars;
 mod spans;
+mod time_ticks;
 
 use leptos::prelude::*;
 
 use super::table::Table;
+pub use bar_style::{BarShape, BarStyle, LaneSwatch};
+pub use bars::{Bar, BarChart};
+pub use lane::{LaneBar, LaneContent, LaneStrip};
 pub use line::{Level, LineChart, Stroke};
-pub use spans::{ChartSpan, SpanChart, SpanRow};
+pub use linked_bars::{BarPart, LinkedBar, LinkedBars};
+pub use spans::{SpanChart, SpanRow};
+pub use time_ticks::TimeTicks;
 
 /// The value range of a chart axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +65,7 @@ pub fn Chart(
     summary: Signal<String>,
     /// The labels at both ends of the horizontal axis.
     #[prop(into)]
-    ends: Signal<(String, String)>,
+    axis_labels: Signal<(String, String)>,
     /// The label of the table.
     #[prop(into)]
     as_table: String,
@@ -64,9 +74,13 @@ pub fn Chart(
     /// The rows of the table.
     #[prop(into)]
     rows: Signal<Vec<Vec<String>>>,
+    /// Whether the picture has links, which a screen reader does not find inside of an image.
+    #[prop(optional)]
+    has_links: bool,
     /// The picture.
     children: Children,
 ) -> impl IntoView {
+    let role = if has_links { "group" } else { "img" };
     let summary_id = format!("{id}-summary");
     let cells = move || {
         let row = |cells: Vec<String>| {
@@ -77,12 +91,12 @@ pub fn Chart(
     };
     view! {
         <figure class="m-0">
-            <div role="img" aria-label=title aria-describedby=summary_id.clone()>
+            <div role=role aria-label=title aria-describedby=summary_id.clone()>
                 {children()}
             </div>
             <p class="mt-1 flex justify-between gap-4 text-xs text-muted tabular-nums" aria-hidden="true">
-                <span>{move || ends.get().0}</span>
-                <span>{move || ends.get().1}</span>
+                <span>{move || axis_labels.get().0}</span>
+                <span>{move || axis_labels.get().1}</span>
             </p>
             <figcaption id=summary_id class="mt-1 text-xs text-muted">
                 {summary}
@@ -103,14 +117,14 @@ mod tests {
 
     #[test]
     fn values_outside_of_the_scale_are_clamped() {
-        let reach = Scale {
+        let scale = Scale {
             from: 100,
             until: 300,
         };
         for (at, place) in [(100, 0), (150, 250), (300, 1_000), (0, 0), (900, 1_000)] {
-            assert_eq!(reach.position(at), place);
+            assert_eq!(scale.position(at), place);
         }
-        assert!(reach.contains(300) && !reach.contains(301));
+        assert!(scale.contains(300) && !scale.contains(301));
         let nothing = Scale { from: 5, until: 5 };
         assert_eq!(nothing.position(5), 0);
         assert_eq!(

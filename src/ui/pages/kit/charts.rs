@@ -4,7 +4,9 @@
 use leptos::prelude::*;
 
 use crate::ui::kit::Tone;
-use crate::ui::kit::chart::{ChartSpan, Level, LineChart, Scale, SpanChart, SpanRow, Stroke};
+use crate::ui::kit::chart::{
+    BarShape, BarStyle, LaneBar, LaneContent, Level, LineChart, Scale, SpanChart, SpanRow, Stroke,
+};
 
 /// A chart of each kind.
 #[component]
@@ -62,11 +64,14 @@ fn Lines() -> impl IntoView {
             id="kit-lines"
             title="Strokes over time"
             summary=Signal::stored("Down to the first level, up again, and down to where the rest is expected.".to_owned())
-            ends=ends()
-            reach=Signal::stored((across, up))
+            axis_labels=ends()
+            scales=Signal::stored((across, up))
             strokes=Signal::stored(strokes)
             levels=Signal::stored(levels)
             present=Signal::stored(60)
+            present_label="present"
+            ticks=Signal::stored(vec![(up.from, "low".to_owned()), (up.until, "high".to_owned())])
+            read_out=|at| Some(format!("at {at}"))
             table=("The strokes as a table".to_owned(), vec!["Time", "Value"], rows)
         />
     }
@@ -74,42 +79,64 @@ fn Lines() -> impl IntoView {
 
 #[component]
 fn Spans() -> impl IntoView {
-    let span = |from, until, tone| ChartSpan {
+    let bar = |from, until, row, style| LaneBar {
         from,
         until,
-        tone,
-        is_interrupted: false,
-        is_ongoing: false,
+        row,
+        style,
     };
-    let row = |name: &str, spans, ticks| SpanRow {
+    let series = BarStyle::Series;
+    let row = |name: &str, content| SpanRow {
         name: name.to_owned(),
-        spans,
-        ticks,
+        content,
     };
-    let cut = ChartSpan {
-        is_interrupted: true,
-        ..span(20, 50, Tone::Warn)
+    let shapes = [
+        BarShape::Full,
+        BarShape::Upper,
+        BarShape::Lower,
+        BarShape::Double,
+    ];
+    let colours = (0..8_u8).zip(shapes.into_iter().cycle());
+    let colours = colours.map(|(colour, shape)| {
+        let from = i64::from(colour) * 15;
+        bar(from, from + 12, 0, series(colour, shape))
+    });
+    let marked = LaneContent {
+        row_count: 1,
+        bars: vec![bar(20, 50, 0, series(0, BarShape::Full))],
+        crosses: vec![50],
+        ticks: vec![25, 30, 35, 40],
+        alarms: vec![(80, 100)],
     };
-    let unended = ChartSpan {
-        is_ongoing: true,
-        ..span(55, 120, Tone::Good)
+    let overlapping = LaneContent {
+        row_count: 3,
+        bars: vec![
+            bar(0, 70, 0, series(1, BarShape::Full)),
+            bar(30, 120, 1, series(2, BarShape::Full)),
+            bar(40, 60, 2, series(3, BarShape::Double)),
+        ],
+        ..LaneContent::default()
+    };
+    let close = LaneContent {
+        row_count: 1,
+        bars: vec![bar(52, 53, 0, BarStyle::Mixed)],
+        ..LaneContent::default()
     };
     let bars = vec![
-        row("ended", vec![span(0, 15, Tone::Good)], vec![5, 10]),
-        row("interrupted", vec![cut], vec![25, 30, 35, 40]),
         row(
-            "ongoing",
-            vec![unended, span(80, 90, Tone::Alarm)],
-            vec![70],
+            "series",
+            LaneContent {
+                row_count: 1,
+                bars: colours.collect(),
+                ..LaneContent::default()
+            },
         ),
-        row(
-            "a name longer than its column",
-            vec![span(52, 53, Tone::Unsure)],
-            Vec::new(),
-        ),
+        row("marked", marked),
+        row("overlapping", overlapping),
+        row("a name longer than its column", close),
     ];
-    let rows = cells(&[["ended", "15"], ["interrupted", "30"], ["ongoing", "65"]]);
-    let reach = Scale {
+    let rows = cells(&[["series", "120"], ["marked", "30"], ["overlapping", "120"]]);
+    let scale = Scale {
         from: 0,
         until: 120,
     };
@@ -118,8 +145,8 @@ fn Spans() -> impl IntoView {
             id="kit-spans"
             title="Spans over time"
             summary=Signal::stored("One after the other, and the last has no end yet.".to_owned())
-            ends=ends()
-            reach=Signal::stored(reach)
+            axis_labels=ends()
+            scale=Signal::stored(scale)
             rows=Signal::stored(bars)
             table=("The spans as a table".to_owned(), vec!["Name", "Duration"], rows)
         />

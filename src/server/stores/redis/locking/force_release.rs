@@ -16,7 +16,6 @@ use super::release_strategies::{MatchedHold, ReleaseCommand, permissions};
 use super::span_status::NodeSpan;
 use super::{ForceRefusal, ForceReleaseOutcome, ForceTarget};
 use crate::domain::library::ReleaseStrategy;
-use crate::domain::reason::Reason;
 use crate::domain::{
     Confidence, Format, Lease, LockKey, NodeOutcome, NodeResult, ObservedHold, Owner, Timestamp,
 };
@@ -206,22 +205,7 @@ impl NodeCheck {
             Self::OtherOwner(owner) => NodeOutcome::OtherOwner { owner },
             Self::Refused(_) => NodeOutcome::OtherOwner { owner: None },
             Self::Absent => NodeOutcome::NotHeld,
-            Self::Unreadable(error) => NodeOutcome::Failed {
-                reason: Reason::NothingChanged {
-                    cause: Box::new(error.reason().clone()),
-                },
-            },
-        }
-    }
-}
-
-impl ForceReleaseOutcome {
-    fn new(nodes: Vec<NodeResult>, hold: ObservedHold) -> Self {
-        let current_owner = nodes.iter().find_map(NodeResult::other_owner).cloned();
-        Self {
-            nodes,
-            current_owner,
-            hold,
+            Self::Unreadable(error) => NodeOutcome::nothing_changed(error.reason().clone()),
         }
     }
 }
@@ -264,11 +248,8 @@ fn compare(
         return NodeCheck::Refused(ForceRefusal::UncertainLock);
     }
     let format = matching.owner.format;
-    if format.not_releasable_reason().is_some() {
-        return NodeCheck::Refused(ForceRefusal::NotReleasable(format));
-    }
-    if format.release_warning().is_some() && !target.harm_accepted {
-        return NodeCheck::Refused(ForceRefusal::Harmful(format));
+    if let Err(refusal) = target.check_format(format) {
+        return NodeCheck::Refused(refusal);
     }
     if !is_same_hold(&matching.owner, lock.lease, target.expected_hold) {
         return NodeCheck::HoldChanged;
@@ -301,7 +282,7 @@ fn is_same_hold(owner: &Owner, lease: Lease, expected: ObservedHold) -> bool {
     let is_later = expected.expires_at.is_some_and(|expected| match lease {
         Lease::Expires { at, .. } => at > expected.plus(EXPIRY_JITTER),
         // Without expiry, it lasts longer than any expected lease.
-        Lease::Never => true,
+        Lease::Session | Lease::Never => true,
     });
     // A lower hold count is the same hold after a partial release. If every hold has its own owner
     // value, a later expiry only means that the owner has extended its lease.

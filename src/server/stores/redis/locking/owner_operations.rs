@@ -290,7 +290,7 @@ fn remaining_lease(key_state: &KeyState, now: Timestamp) -> Duration {
     match (key_state.ttl, conflicting_owner(key_state)) {
         (Ttl::Ms(left), _) => Duration::from_millis(left),
         (Ttl::Never, Some((_, Lease::Expires { at, .. }))) => at.since(now),
-        (Ttl::Never, Some((_, Lease::Never)) | None) => MAX_REPORTED_LEASE,
+        (Ttl::Never, Some((_, Lease::Session | Lease::Never)) | None) => MAX_REPORTED_LEASE,
     }
 }
 

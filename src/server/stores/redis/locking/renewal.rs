@@ -9,13 +9,15 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tracing::field::Empty;
 use tracing::{Instrument as _, Span, info_span};
 
 use super::renewal_schedule::{RenewalLimits, RenewalSchedule, RenewalStep};
-use super::{AcquireResult, Layout, Token};
-use crate::domain::{Fingerprint, LockKey, NodeResult};
+use super::{AcquireOutcome, AcquireResult, Layout, Token};
+use crate::domain::{Fingerprint, Format, LockKey, NodeResult};
 use crate::server::clock::Clock;
+use crate::server::config::GroupConfig;
 use crate::server::stores::redis::nodes::Group;
 use crate::server::stores::redis::nodes::lock_node::LockNode;
 
@@ -50,11 +52,61 @@ pub struct RenewalHandle {
     clock: Clock,
 }
 
+/// A group of locks whose leases can be extended.
+pub trait RenewableStore: Send + Sync + 'static {
+    /// The group's configuration.
+    fn config(&self) -> &GroupConfig;
+
+    /// The clock used for all times of the group.
+    fn clock(&self) -> &Clock;
+
+    /// Cancelled when the group is stopped.
+    fn stop(&self) -> &CancellationToken;
+
+    /// The format that the form of a token suggests.
+    fn format_of_token(&self, token: &Token) -> Format;
+
+    /// The fingerprint with which the owner of this token is shown.
+    fn owner_fingerprint(&self, token: &Token) -> Fingerprint {
+        token.fingerprint()
+    }
+
+    /// Extends the lease to at least `ttl` where the token owns the lock.
+    fn extend(
+        &self,
+        key: &LockKey,
+        token: &Token,
+        ttl: Duration,
+    ) -> impl Future<Output = AcquireOutcome> + Send;
+}
+
+impl<N: LockNode> RenewableStore for Group<N> {
+    fn config(&self) -> &GroupConfig {
+        &self.config
+    }
+
+    fn clock(&self) -> &Clock {
+        self.clock()
+    }
+
+    fn stop(&self) -> &CancellationToken {
+        self.stop()
+    }
+
+    fn format_of_token(&self, token: &Token) -> Format {
+        Layout::of_token(token).format()
+    }
+
+    async fn extend(&self, key: &LockKey, token: &Token, ttl: Duration) -> AcquireOutcome {
+        super::extend(self, key, token, ttl).await
+    }
+}
+
 /// Starts renewing a lock until it is stopped or lost, or the group shuts down.
 ///
 /// # Panics
 /// Outside of a tokio runtime.
-pub fn start_renewal<N: LockNode>(group: Arc<Group<N>>, params: RenewalParams) -> RenewalHandle {
+pub fn start_renewal<S: RenewableStore>(group: Arc<S>, params: RenewalParams) -> RenewalHandle {
     let RenewalParams {
         key,
         token,
@@ -62,13 +114,13 @@ pub fn start_renewal<N: LockNode>(group: Arc<Group<N>>, params: RenewalParams) -
         validity,
         ..
     } = params;
-    let drift = group.config.locking.drift;
+    let drift = group.config().locking.drift;
     let clock = group.clock().clone();
     let (now, chance) = (clock.instant(), clock.random());
     let state = RenewalState {
         expires_at: clock.now().plus(validity),
         nodes: params.nodes,
-        owner: token.fingerprint(),
+        owner: group.owner_fingerprint(&token),
         limit_reached: None,
         end: None,
         schedule: RenewalSchedule::new(
@@ -189,8 +241,8 @@ impl Drop for RenewalPause {
     }
 }
 
-async fn run<N: LockNode>(
-    group: Arc<Group<N>>,
+async fn run<S: RenewableStore>(
+    group: Arc<S>,
     key: LockKey,
     token: Token,
     sender: Arc<watch::Sender<RenewalState>>,
@@ -203,13 +255,13 @@ async fn run<N: LockNode>(
         () = group.stop().cancelled() => {
             sender.send_if_modified(|state| state.set_end(RenewalEnd::Stopped));
         }
-        () = renew_when_due(&group, &key, &token, &sender) => {}
+        () = renew_when_due(&*group, &key, &token, &sender) => {}
     }
 }
 
 /// Extends the lock whenever it is due, until the renewal is over.
-async fn renew_when_due<N: LockNode>(
-    group: &Group<N>,
+async fn renew_when_due<S: RenewableStore>(
+    group: &S,
     key: &LockKey,
     token: &Token,
     sender: &watch::Sender<RenewalState>,
@@ -229,17 +281,17 @@ async fn renew_when_due<N: LockNode>(
             }
             RenewalStep::Renew => {
                 let sent_at = clock.instant();
-                let format = Layout::of_token(token).format();
+                let format = group.format_of_token(token);
                 let span = info_span!(
                     // A renewal belongs to no request and starts its own trace.
                     parent: None,
                     "renew",
                     otel.status_code = Empty,
-                    lockkeeper.group = group.config.name,
+                    lockkeeper.group = group.config().name,
                     lockkeeper.format = format.slug(),
                     lockkeeper.outcome = Empty,
                 );
-                let extend = super::extend(group, key, token, ttl).instrument(span.clone());
+                let extend = group.extend(key, token, ttl).instrument(span.clone());
                 let outcome = clock.timeout_at(deadline, extend).await;
                 record_span_outcome(&span, outcome.as_ref().map(|outcome| &outcome.result));
                 if let Some(outcome) = outcome {

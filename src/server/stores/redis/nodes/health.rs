@@ -4,13 +4,13 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use super::health_history::HealthHistory;
 use super::node_error::NodeError;
 use super::restart::{OutstandingLease, RestartState};
 use super::restart_history::{NodeRecord, NodeRestartHistory};
 use crate::domain::reason::Reason;
 use crate::domain::{AddressChange, FeedLevel, NodeState, NodeView, ReplicationRole, Timestamp};
 use crate::server::clock::{ClockReading, MonotonicTime};
+use crate::server::stores::health_history::HealthHistory;
 
 /// The minimum clock change between two checks that counts as a step. Drift is smaller.
 const CLOCK_STEP: Duration = Duration::from_millis(300);
@@ -572,6 +572,8 @@ impl NodeHealth {
             feed_reason: None,
             contention_unavailable_reason: None,
             missing_permissions: Vec::new(),
+            lag: None,
+            standbys: Vec::new(),
             last_reply_at: self.last_reply_at,
         }
     }

@@ -219,7 +219,7 @@ fn io_error_reason(error: &RedisError) -> Reason {
 }
 
 /// Why the operating system or TLS could not connect, read or write.
-pub(super) fn io_reason(error: &std::io::Error) -> Reason {
+pub fn io_reason(error: &std::io::Error) -> Reason {
     match error.kind() {
         Io::ConnectionRefused => Reason::ConnectionRefused,
         Io::ConnectionReset

@@ -77,6 +77,14 @@ pub enum CommandPermissions {
 }
 
 impl NodeInfo {
+    /// The report of a server of another service, which has only missing permissions.
+    pub fn of_missing_permissions(missing: Vec<MissingPermission>) -> Self {
+        Self {
+            missing: Some(missing),
+            ..Self::default()
+        }
+    }
+
     /// Parses the text of `INFO`, and takes the configuration parameters.
     pub fn parse(info: &str, config_settings: BTreeMap<String, String>) -> Self {
         let info_field = |line: &str| {

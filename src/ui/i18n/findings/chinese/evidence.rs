@@ -6,7 +6,8 @@ use super::span;
 use crate::domain::finding::{
     FindingEvidence, ObservedFact, address_list, info_command, info_fields, setting_list,
 };
-use crate::domain::{ChainProblem, MissingPermission};
+use crate::domain::node_lag::format_bytes;
+use crate::domain::{ChainProblem, LagUnit, MissingPermission};
 use crate::ui::i18n::{missing_permissions, reasons, terms};
 
 /// The observation, with the node, sentinel or lock that it was made on.
@@ -40,6 +41,36 @@ fn fact(fact: &ObservedFact) -> String {
             format!("{}（{}）", info_fields(fields), info_command(*section))
         }
         ObservedFact::Settings(settings) => format!("{}（CONFIG GET）", setting_list(settings)),
+        ObservedFact::SessionsAtLimits {
+            at_min,
+            at_max,
+            all,
+            min,
+            max,
+        } => format!(
+            "{all} 个会话中，{at_min} 个的超时时间为 {}，{at_max} 个为 {}",
+            span(*min),
+            span(*max)
+        ),
+        ObservedFact::SessionLimits { min, max } => format!(
+            "minSessionTimeout {} ms，maxSessionTimeout {} ms",
+            min.as_millis(),
+            max.as_millis()
+        ),
+        ObservedFact::Alarm(text) => text.clone(),
+        ObservedFact::Lag(lag) => match lag.unit {
+            LagUnit::Transactions => format!("{} 个事务（Zxid）", lag.value),
+            LagUnit::LogEntries => format!("{} 条日志（raftAppliedIndex）", lag.value),
+            LagUnit::Bytes => format!("{}（replay_lsn）", format_bytes(lag.value)),
+        },
+        ObservedFact::StandbyLag { name, lag } => {
+            format!("备库 {name}：{}", self::fact(&ObservedFact::Lag(*lag)))
+        }
+        ObservedFact::TransactionSince {
+            owner,
+            since,
+            lock_count,
+        } => format!("{owner}，始于 {since}，咨询锁：{lock_count} 个"),
         ObservedFact::ReplicaOf { host, port } => {
             format!("是 {host}:{port} 的副本（INFO replication）")
         }

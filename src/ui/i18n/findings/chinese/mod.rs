@@ -131,6 +131,69 @@ fn text(kind: &FindingKind, nodes: &[String]) -> FindingText {
             "最后一个节点提高了多数派所需的数量，却没有提高可容忍的故障数。如果网络将该组分成两半，两边都不构成多数派。",
             "增加或移除一个节点。",
         ),
+        FindingKind::NoLeader => FindingText::new(
+            "没有服务器担任领导者。".to_owned(),
+            "没有领导者时服务不接受写入，因此无法获取或释放锁。",
+            "如果持续存在，请检查服务器之间的连接及其日志。",
+        ),
+        FindingKind::EvenServers { all } => FindingText::new(
+            format!(
+                "{all} 台服务器能容忍的故障数并不比 {} 台服务器多。",
+                all - 1
+            ),
+            "最后一台服务器提高了多数派所需的数量，却没有提高可容忍的故障数。如果网络将服务器分成两半，两边都没有领导者。",
+            "增加或移除一台服务器。",
+        ),
+        FindingKind::Standby => FindingText::new(
+            format!("{nodes} 是备库。"),
+            "备库上没有主库的咨询锁，其表中的数据也是过去的状态。",
+            "将 `url` 设置为主库。",
+        ),
+        FindingKind::OldService { minimum } => FindingText::new(
+            format!("{nodes} 的版本低于 {minimum}。"),
+            "旧版本无法无遗漏地通知变化，因此只能轮询，或无法读取锁。",
+            "逐台升级服务器。",
+        ),
+        FindingKind::SessionLimitsReached => FindingText::new(
+            format!("{nodes} 上有会话的超时时间等于服务器允许的最短或最长值。"),
+            "服务器会替换超出限制的超时时间。如果客户端请求的是其他值，发生故障后，锁会比其配置更晚或更早结束。",
+            "将客户端的会话超时时间与服务器的 minSessionTimeout 和 maxSessionTimeout 进行比较。",
+        ),
+        FindingKind::SessionLimitsDiffer => FindingText::new(
+            "各服务器允许的会话超时时间不同。".to_owned(),
+            "客户端发生故障后，其锁何时结束取决于它所连接的服务器。",
+            "在所有服务器上设置相同的 minSessionTimeout、maxSessionTimeout 和 tickTime。",
+        ),
+        FindingKind::ClosedAdminWords { words } => FindingText::new(
+            format!("{nodes} 不允许 {}。", words.join("、")),
+            "无法显示持有者的主机（cons），以及已断开的持有者的锁何时结束（dump）。",
+            "在服务器上设置 4lw.commands.whitelist=srvr,cons,dump，或将该组的 `admin_port` 设为其 AdminServer 的端口。",
+        ),
+        FindingKind::ServerAlarm => FindingText::new(
+            format!("{nodes} 有告警。"),
+            "NOSPACE 期间写入被拒绝，无法获取锁。CORRUPT 表示各成员的数据不一致。",
+            "对于 NOSPACE，请压缩并整理各成员，或增大 --quota-backend-bytes，然后执行 etcdctl alarm disarm。对于 CORRUPT，请更换该成员。",
+        ),
+        FindingKind::ServerLag => FindingText::new(
+            format!("{nodes} 远远落后于领导者。"),
+            "如果持续存在，说明服务器过载，或者磁盘、网络较慢。它会提供旧的状态，能够接管的服务器也更少。",
+            "检查该服务器的负载、磁盘和网络。",
+        ),
+        FindingKind::StandbyLag => FindingText::new(
+            format!("{nodes} 有备库远远落后。"),
+            "故障转移到该备库后，锁表停留在它回放到的时刻：此后获取的锁会变为空闲，而其持有者不会察觉。咨询锁根本不会被复制。",
+            "检查该备库的负载、磁盘和网络，并确认其回放没有被暂停。",
+        ),
+        FindingKind::TtlNearElectionTimeout { limit } => FindingText::new(
+            format!("有锁的 TTL 短于 {}。", span(*limit)),
+            "没有领导者时无法续租，而一次选举需要一到两个选举超时时间（默认各 1 秒）。自行计算 TTL 的客户端会认为锁已丢失。",
+            "使用至少为选举超时时间数倍的 TTL。",
+        ),
+        FindingKind::LongTransactions { limit } => FindingText::new(
+            format!("有超过 {} 的事务持有咨询锁。", span(*limit)),
+            "这些锁可能要到事务结束才释放，而且 VACUUM 无法清理事务开始之后删除的行。",
+            "检查客户端是否仍在工作。使用会话级锁或更短的事务，并设置 idle_in_transaction_session_timeout。",
+        ),
         FindingKind::SingleServer => FindingText::new(
             format!("{nodes} 是生产组中唯一的服务器。"),
             "它停机期间无法获取任何锁。它丢失的锁也不存在于其他地方。",

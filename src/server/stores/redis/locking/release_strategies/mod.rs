@@ -288,6 +288,10 @@ impl MatchedHold<'_> {
             | ReleaseStrategy::SidekiqJob
             | ReleaseStrategy::ReturnToken
             | ReleaseStrategy::SuoEntry
+            | ReleaseStrategy::ZookeeperNode
+            | ReleaseStrategy::EtcdKey
+            | ReleaseStrategy::Row
+            | ReleaseStrategy::Backend
             | ReleaseStrategy::Unsupported => return None,
         }
         // Nothing besides the string itself: the server's compare-and-delete command is sufficient.

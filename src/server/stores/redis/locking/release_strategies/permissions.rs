@@ -28,7 +28,12 @@ const NONE: Permissions = Permissions {
 /// The additional permissions of a strategy.
 pub fn for_strategy(strategy: ReleaseStrategy) -> Permissions {
     match strategy {
-        ReleaseStrategy::Value | ReleaseStrategy::Unsupported => NONE,
+        ReleaseStrategy::Value
+        | ReleaseStrategy::Unsupported
+        | ReleaseStrategy::ZookeeperNode
+        | ReleaseStrategy::EtcdKey
+        | ReleaseStrategy::Row
+        | ReleaseStrategy::Backend => NONE,
         ReleaseStrategy::ValueAndSignal => Permissions {
             keys: &["~lock-signal:*"],
             commands: &["+lpush", "+pexpire"],

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use redis::RedisError;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::super::node::Node;
 use super::super::node_error::NodeError;
@@ -27,16 +27,6 @@ const RECONNECT_DELAYS: (Duration, Duration) =
 
 /// How often a server that rejected all feeds is tried again: permissions may have been granted.
 const RETRY_MODE_INTERVAL: Duration = Duration::from_secs(15);
-
-/// When a pattern starts with a wildcard, the server reports every write, at a cost of 22 bytes and
-/// about 0.4 µs each. Above this rate, only known prefixes are tracked.
-const MAX_KEYS_PER_SECOND: u64 = 5_000;
-
-/// For how many consecutive seconds the rate must be exceeded.
-const OVERLOADED_SECONDS: u32 = 5;
-
-/// After how long tracking of all writes is tried again.
-const RETRY_ALL_KEYS_AFTER: Duration = Duration::from_mins(10);
 
 /// Keyspace notifications do not report FLUSHALL, so all keys are read again at this interval.
 const KEYSPACE_RESYNC_INTERVAL: Duration = Duration::from_secs(30);
@@ -88,21 +78,29 @@ impl Node {
     async fn listen(
         &self,
         session: &mut FeedSession,
-        filter: &KeyFilter,
+        filter: &Arc<KeyFilter>,
         mode: ChangeDetection,
     ) -> Result<std::convert::Infallible, NodeError> {
+        // The connection that `session` replaces. It reports writes until `session` does.
+        let mut replaced: Option<FeedSession> = None;
         loop {
             let mut missing_permissions = session.probe_permissions(&self.acl_user()).await?;
+            if let Some(replaced) = &replaced {
+                replaced.mark_replaced();
+            }
             let feed_mode = self
                 .start_best_mode(session, filter, mode, &mut missing_permissions)
                 .await?;
+            if let Some(replaced) = replaced.take() {
+                replaced.finish().await?;
+            }
             match feed_mode {
                 FeedMode::Unavailable(reason) => {
                     self.set_polling(reason, Some(missing_permissions));
                     self.check_for(session, RETRY_MODE_INTERVAL).await?;
                 }
                 FeedMode::Prefixes(prefixes) => {
-                    let prefixes = prefix_texts(&prefixes);
+                    let prefixes = prefixes::to_texts(&prefixes);
                     self.set_level(
                         FeedLevel::Tracking,
                         Reason::TrackedPrefixes { prefixes },
@@ -131,8 +129,10 @@ impl Node {
                         missing_permissions.clone(),
                     );
                     self.run_until_overloaded(session).await?;
-                    self.run_with_learned_prefixes(session, &missing_permissions)
+                    self.run_with_learned_prefixes(session, filter, &mut missing_permissions)
                         .await?;
+                    let next = FeedSession::open(self, Arc::clone(filter)).await?;
+                    replaced = Some(std::mem::replace(session, next));
                 }
             }
         }
@@ -262,7 +262,8 @@ impl Node {
         Ok(())
     }
 
-    async fn check_once(&self, session: &mut FeedSession) -> Result<(), NodeError> {
+    /// Waits a moment for the connection to be lost, then checks it.
+    pub(super) async fn check_once(&self, session: &mut FeedSession) -> Result<(), NodeError> {
         match timeout(CHECK_INTERVAL, session.wait_until_lost()).await {
             Ok(()) => Err(NodeError::down(Reason::ConnectionClosed)),
             // Reads switched between node and replica; the feed must come from the server that is
@@ -274,66 +275,8 @@ impl Node {
         }
     }
 
-    /// Receives every write until the rate was too high for several seconds.
-    async fn run_until_overloaded(&self, session: &mut FeedSession) -> Result<(), NodeError> {
-        let mut overloaded_for = 0;
-        while overloaded_for < OVERLOADED_SECONDS {
-            let (before, started) = (session.names_received(), Instant::now());
-            self.check_once(session).await?;
-            let rate = (session.names_received() - before) as f64 / started.elapsed().as_secs_f64();
-            overloaded_for = if rate > MAX_KEYS_PER_SECOND as f64 {
-                overloaded_for + 1
-            } else {
-                0
-            };
-        }
-        Ok(())
-    }
-
-    /// Tracks the prefixes of known locks for a while, then disables tracking.
-    async fn run_with_learned_prefixes(
-        &self,
-        session: &mut FeedSession,
-        missing_permissions: &[MissingPermission],
-    ) -> Result<(), NodeError> {
-        let until = Instant::now() + RETRY_ALL_KEYS_AFTER;
-        let mut learned_prefixes = self.feed().changes.subscribe_learned_prefixes();
-        while Instant::now() < until {
-            // Redis rejects new prefixes that overlap with active ones, so tracking starts over.
-            session.disable_tracking().await?;
-            let prefixes: Arc<[Vec<u8>]> = learned_prefixes.borrow_and_update().clone();
-            if !prefixes.is_empty() {
-                session
-                    .enable_tracking(&prefixes)
-                    .await?
-                    .map_err(|error| NodeError::from_redis(&error))?;
-            }
-            let reason = Reason::TooManyWrites {
-                keys_per_second: MAX_KEYS_PER_SECOND,
-                prefixes: prefix_texts(&prefixes),
-            };
-            self.set_level(
-                FeedLevel::Tracking,
-                reason,
-                FeedCoverage::Prefixes(prefixes),
-                missing_permissions.to_vec(),
-            );
-            loop {
-                tokio::select! {
-                    changed = learned_prefixes.changed() => {
-                        changed.map_err(|_| NodeError::down(Reason::GroupRemoved))?;
-                        break;
-                    }
-                    () = sleep_until(until) => break,
-                    second = self.check_once(session) => second?,
-                }
-            }
-        }
-        session.disable_tracking().await
-    }
-
     /// Records that changes are reported from now on, and requests a full resync for earlier ones.
-    fn set_level(
+    pub(super) fn set_level(
         &self,
         level: FeedLevel,
         reason: Reason,
@@ -341,12 +284,14 @@ impl Node {
         missing_permissions: Vec<MissingPermission>,
     ) {
         let now = self.clock().monotonic();
+        let needs_prefixes = matches!(coverage, FeedCoverage::Prefixes(_));
         *self.feed().lock_state() = FeedState {
             level,
             reason: Some(reason),
             coverage,
             complete_since: now,
             missing_permissions,
+            needs_prefixes,
         };
         self.feed().record_gap(now);
         self.feed().mark_settled();
@@ -358,6 +303,7 @@ impl Node {
         state.level = FeedLevel::Poll;
         state.reason = Some(reason);
         state.coverage = FeedCoverage::Nothing;
+        state.needs_prefixes = false;
         if let Some(missing_permissions) = missing_permissions {
             state.missing_permissions = missing_permissions;
         }
@@ -374,13 +320,6 @@ impl Node {
 fn covers_all_events(flags: &str) -> bool {
     let has = |flag| flags.contains(flag);
     has('K') && (has('A') || ['g', '$', 'x', 'h', 'z', 'l'].into_iter().all(has))
-}
-
-fn prefix_texts(prefixes: &[Vec<u8>]) -> Vec<String> {
-    prefixes
-        .iter()
-        .map(|prefix| String::from_utf8_lossy(prefix).into_owned())
-        .collect()
 }
 
 /// The reason if the server rejected this command.

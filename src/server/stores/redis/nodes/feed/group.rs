@@ -10,7 +10,7 @@ use super::{ChangeBuffer, KeyFilter};
 use crate::domain::NodeState;
 use crate::server::stores::redis::nodes::Group;
 use crate::server::stores::redis::nodes::node::Node;
-use crate::server::stores::{GroupFeedCoverage, LockNames};
+use crate::server::stores::{GroupFeedCoverage, LockNames, NodeFeedCoverage};
 
 impl Group {
     /// Runs the change feeds of all nodes until `stop` is cancelled or the group is stopped.
@@ -45,7 +45,11 @@ impl Group {
         let nodes = self.nodes();
         let coverages = nodes.iter().filter(is_up).map(|node| {
             let state = node.feed().lock_state();
-            (state.coverage.clone(), state.complete_since)
+            NodeFeedCoverage {
+                coverage: state.coverage.clone(),
+                complete_since: state.complete_since,
+                needs_prefixes: state.needs_prefixes,
+            }
         });
         GroupFeedCoverage::new(coverages.collect())
     }

@@ -2,11 +2,11 @@
 //! client tracking, else keyspace notifications if they are already enabled, else none, and then
 //! keys are polled. The console never changes a server's configuration.
 
-mod change_buffer;
 mod connection_loop;
 mod group;
 mod key_filter;
 mod missing_permissions;
+mod overload;
 mod paced_stream;
 mod permission_probe;
 mod prefixes;
@@ -19,7 +19,7 @@ use std::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
-pub use change_buffer::{ChangeBuffer, WriteCounts};
+pub use crate::server::stores::change_buffer::{ChangeBuffer, WriteCounts};
 pub use key_filter::{KeyClass, KeyFilter};
 pub use prefixes::{from_patterns as prefixes_of, learn_prefixes};
 
@@ -62,6 +62,9 @@ pub struct FeedState {
     pub complete_since: MonotonicTime,
     /// Permissions that the node's user lacks.
     pub missing_permissions: Vec<MissingPermission>,
+    /// Whether the feed covers the prefixes of known locks only, or will if the server goes on
+    /// writing as much.
+    pub needs_prefixes: bool,
 }
 
 impl Feed {
@@ -78,6 +81,7 @@ impl Feed {
                 coverage: FeedCoverage::Nothing,
                 complete_since: MonotonicTime::default(),
                 missing_permissions: Vec::new(),
+                needs_prefixes: false,
             }),
             gaps: watch::Sender::new(Gaps::default()),
         }

@@ -77,6 +77,14 @@ pub fn learn_prefixes<'a>(
     prefixes
 }
 
+/// The prefixes as texts to display.
+pub(super) fn to_texts(prefixes: &[Vec<u8>]) -> Vec<String> {
+    prefixes
+        .iter()
+        .map(|prefix| String::from_utf8_lossy(prefix).into_owned())
+        .collect()
+}
+
 /// The prefix of a name before the part that distinguishes one lock from another: `shop:lock:` of
 /// `shop:lock:cart:17`, `jobs:` of `jobs:17:lock`.
 fn lock_prefix(name: &[u8]) -> &[u8] {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
@@ -41,6 +41,8 @@ struct PushHandler {
     clock: Clock,
     /// The number of key names received so far, matching or not.
     names: AtomicU64,
+    /// Another connection reports the same writes.
+    is_replaced: AtomicBool,
     lost: Notify,
 }
 
@@ -52,6 +54,7 @@ impl FeedSession {
             filter,
             clock: node.clock().clone(),
             names: AtomicU64::new(0),
+            is_replaced: AtomicBool::new(false),
             lost: Notify::new(),
         });
         let on_push_handler = Arc::clone(&handler);
@@ -127,6 +130,33 @@ impl FeedSession {
         }
         let mut connection = self.connection.clone();
         with_timeout(REPLY_TIMEOUT, command.query_async(&mut connection)).await
+    }
+
+    /// Enables client tracking for these prefixes in place of `current`. Until [`Self::finish`] is
+    /// called on `current`, both connections report writes, so that none is missed. Redis rejects
+    /// prefixes that overlap with active ones of the same connection, and disabling tracking
+    /// discards notifications that are not sent yet.
+    pub(super) async fn take_over(
+        &mut self,
+        current: &Self,
+        prefixes: &[Vec<u8>],
+    ) -> Result<(), NodeError> {
+        let rejected = |error: RedisError| NodeError::from_redis(&error);
+        self.subscribe_to_invalidations().await?.map_err(rejected)?;
+        current.mark_replaced();
+        self.enable_tracking(prefixes).await?.map_err(rejected)
+    }
+
+    /// From now on, writes that this connection reports are read, but not counted: another one
+    /// reports and counts them.
+    pub(super) fn mark_replaced(&self) {
+        self.handler.is_replaced.store(true, Ordering::Relaxed);
+    }
+
+    /// Receives the notifications of all writes so far, then disconnects.
+    pub(super) async fn finish(mut self) -> Result<(), NodeError> {
+        // The server sends its reply behind the notifications.
+        self.ping().await
     }
 
     /// Disables client tracking.
@@ -236,6 +266,8 @@ impl PushHandler {
     /// causes one superfluous read.
     fn record_key(&self, name: &[u8], writes: u32) {
         self.names.fetch_add(1, Ordering::Relaxed);
+        let is_replaced = self.is_replaced.load(Ordering::Relaxed);
+        let writes = if is_replaced { 0 } else { writes };
         match self.filter.classify(name) {
             KeyClass::Lock(key) => {
                 self.feed.write_marks.mark_written(key);
@@ -250,5 +282,37 @@ impl PushHandler {
             }
             KeyClass::Other => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ChangeBuffer;
+    use super::*;
+    use crate::domain::LockKey;
+
+    #[test]
+    fn a_replaced_connection_reports_writes_without_counting_them() {
+        let changes = Arc::new(ChangeBuffer::new(1));
+        let handler = || PushHandler {
+            feed: Arc::new(Feed::new(Arc::clone(&changes), 0)),
+            filter: Arc::new(KeyFilter::new(&["lock:*".to_owned()])),
+            clock: Clock::system(),
+            names: AtomicU64::new(0),
+            is_replaced: AtomicBool::new(false),
+            lost: Notify::new(),
+        };
+        let invalidation = |name: &str| PushInfo {
+            kind: PushKind::Invalidate,
+            data: vec![Value::Array(vec![Value::BulkString(name.into())])],
+        };
+        let (replaced, next) = (handler(), handler());
+        replaced.is_replaced.store(true, Ordering::Relaxed);
+        replaced.on_push(invalidation("lock:both"));
+        next.on_push(invalidation("lock:both"));
+        replaced.on_push(invalidation("lock:earlier"));
+        let pending = changes.take();
+        let writes = |key: &str| pending.keys[&LockKey::from(key)].at_quorum(1);
+        assert_eq!((writes("lock:both"), writes("lock:earlier")), (1, 0));
     }
 }

@@ -60,7 +60,7 @@ impl ChangeBuffer {
     }
 
     /// Records that a node reported `writes` writes of a key; 0 for a write to a companion key.
-    pub(super) fn record_write(&self, node_index: usize, key: &[u8], writes: u32) {
+    pub fn record_write(&self, node_index: usize, key: &[u8], writes: u32) {
         // Scans skip and count such names too.
         if key.len() > LockKey::MAX_BYTES {
             return;
@@ -116,7 +116,8 @@ impl ChangeBuffer {
         self.learned_prefixes.borrow().to_vec()
     }
 
-    pub(super) fn subscribe_learned_prefixes(&self) -> watch::Receiver<Arc<[Vec<u8>]>> {
+    /// Subscribes to the prefixes of known locks.
+    pub fn subscribe_learned_prefixes(&self) -> watch::Receiver<Arc<[Vec<u8>]>> {
         self.learned_prefixes.subscribe()
     }
 

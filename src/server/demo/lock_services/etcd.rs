@@ -1,0 +1,69 @@
+//! The demo's etcd cluster, with `etcdctl` as its clients.
+
+use std::ffi::OsString;
+
+use super::{Processes, SERVERS, find_program, group, wait_until_ready};
+use crate::domain::GroupKind;
+use crate::server::config::{EtcdConfig, GroupConfig, ServiceConfig, ServiceCredentials};
+use crate::server::demo::servers::free_port;
+
+/// Clients that wait for, or hold, a lock until the demo ends: the command of `etcdctl`.
+const CLIENTS: [&[&str]; 6] = [
+    &["lock", "jobs/reindex", "--ttl", "20"],
+    &["lock", "jobs/reindex", "--ttl", "20"],
+    &["lock", "jobs/reindex", "--ttl", "20"],
+    &["lock", "jobs/invoices", "--ttl", "60"],
+    &["elect", "leader/scheduler", "node-a"],
+    &["elect", "leader/scheduler", "node-b"],
+];
+
+/// Starts the cluster and its clients, and returns its group. The error says what is missing.
+pub async fn start(processes: &Processes<'_>) -> Result<GroupConfig, String> {
+    let program = find_program("etcd")?;
+    let client = find_program("etcdctl").ok();
+    let ports = || -> std::io::Result<Vec<u16>> { (0..SERVERS).map(|_| free_port()).collect() };
+    let client_ports = ports().map_err(|why| why.to_string())?;
+    let peer_ports = ports().map_err(|why| why.to_string())?;
+    let url = |port: u16| format!("http://127.0.0.1:{port}");
+    let members: Vec<String> = (1..)
+        .zip(&peer_ports)
+        .map(|(n, port)| format!("n{n}={}", url(*port)))
+        .collect();
+    for (n, (client_port, peer_port)) in (1..).zip(client_ports.iter().zip(&peer_ports)) {
+        let name = format!("etcd-{n}");
+        let mut arguments: Vec<OsString> = vec!["--data-dir".into()];
+        arguments.push(processes.folder_of(&name).into());
+        let options = [
+            ("--name", format!("n{n}")),
+            ("--listen-client-urls", url(*client_port)),
+            ("--advertise-client-urls", url(*client_port)),
+            ("--listen-peer-urls", url(*peer_port)),
+            ("--initial-advertise-peer-urls", url(*peer_port)),
+            ("--initial-cluster", members.join(",")),
+            ("--initial-cluster-state", "new".to_owned()),
+            ("--log-level", "error".to_owned()),
+        ];
+        for (option, value) in options {
+            arguments.extend([OsString::from(option), OsString::from(value)]);
+        }
+        processes.spawn(&name, program.as_os_str(), arguments)?;
+    }
+    wait_until_ready(&client_ports, "GET /health HTTP/1.0\r\n\r\n", "true").await?;
+    let endpoints: Vec<String> = client_ports.into_iter().map(url).collect();
+    if let Some(client) = client {
+        for (n, command) in CLIENTS.iter().enumerate() {
+            let mut arguments = vec![OsString::from(format!(
+                "--endpoints={}",
+                endpoints.join(",")
+            ))];
+            arguments.extend(command.iter().map(OsString::from));
+            processes.spawn(&format!("etcdctl-{n}"), client.as_os_str(), arguments)?;
+        }
+    }
+    let config = EtcdConfig {
+        endpoints,
+        prefixes: vec!["jobs/".to_owned(), "leader/".to_owned()],
+        credentials: ServiceCredentials::default(),
+    };
+    Ok(group("etcd", GroupKind::Etcd, ServiceConfig::Etcd(config)))
+}

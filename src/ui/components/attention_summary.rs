@@ -1,0 +1,128 @@
+//! What needs attention, with its reasons as filters. Filters without locks are in a menu.
+
+use leptos::html;
+use leptos::prelude::*;
+
+use super::status_chip::StatusChip;
+use crate::domain::{Flag, Verdict};
+use crate::ui::i18n::{locks as t, shell};
+use crate::ui::kit::card::CARD;
+use crate::ui::kit::{Icon, IconName, Link, Tone};
+use crate::ui::live::Live;
+use crate::ui::locks_query::{LocksQuery, StatusFilter};
+use crate::ui::paths;
+
+/// The reasons for attention and contention, shown while there are such locks.
+const REASONS: [(StatusFilter, Tone); 9] = [
+    (StatusFilter::Flag(Flag::Split), Tone::Alarm),
+    (StatusFilter::Flag(Flag::NoExpiry), Tone::Alarm),
+    (StatusFilter::Flag(Flag::Overdue), Tone::Alarm),
+    (StatusFilter::Flag(Flag::Endless), Tone::Warn),
+    (StatusFilter::Flag(Flag::RestartHazard), Tone::Warn),
+    (StatusFilter::Verdict(Verdict::Unknown), Tone::Unsure),
+    (StatusFilter::Verdict(Verdict::Partial), Tone::Warn),
+    (StatusFilter::Flag(Flag::AtRisk), Tone::Warn),
+    (StatusFilter::Flag(Flag::Contended), Tone::Plain),
+];
+
+/// The filters that are in the menu only.
+const OTHERS: [(StatusFilter, Tone); 4] = [
+    (StatusFilter::All, Tone::Plain),
+    (StatusFilter::Verdict(Verdict::Held), Tone::Plain),
+    (StatusFilter::Flag(Flag::Fragment), Tone::Plain),
+    (StatusFilter::Possible, Tone::Plain),
+];
+
+/// The number of locks that need attention and the reasons, as links that filter the table.
+#[component]
+pub fn AttentionSummary(
+    /// The current query.
+    query: Memo<LocksQuery>,
+) -> impl IntoView {
+    let live = Live::expect();
+    let attention = Memo::new(move |_| live.with_counts(|counts| counts.attention));
+    let failed_nodes = Memo::new(move |_| live.failed_node_count());
+    let is_current =
+        Memo::new(move |_| query.with(|query| query.status == StatusFilter::Attention));
+    let href = Signal::derive(move || {
+        let next = match is_current.get() {
+            true => StatusFilter::All,
+            false => StatusFilter::Attention,
+        };
+        query.with(|query| query.with_status(next).path())
+    });
+    let headline = move || {
+        match attention.get() {
+        0 => view! {
+            <p class="inline-flex h-6 items-center gap-1.5 px-1 font-semibold text-muted">
+                <span class="text-held"><Icon name=IconName::Check /></span>
+                {shell::need_no_attention()}
+            </p>
+        }
+        .into_any(),
+        count => view! {
+            <Link
+                href
+                current=is_current
+                no_scroll=true
+                class="inline-flex h-6 items-center gap-1.5 rounded-md px-1 text-base font-semibold whitespace-nowrap text-alarm underline-offset-2 hover:underline aria-[current]:bg-accent-soft"
+            >
+                <Icon name=IconName::Alert />
+                {shell::need_attention(count)}
+            </Link>
+        }
+        .into_any(),
+    }
+    };
+    let nodes = move || {
+        let count = failed_nodes.get();
+        (count > 0).then(|| {
+            view! {
+                <Link href=paths::NODES class="inline-flex h-6 items-center rounded-full border border-line px-2.5 font-medium whitespace-nowrap text-alarm hover:border-line-strong">
+                    {shell::nodes_down(count)}
+                </Link>
+            }
+        })
+    };
+    let chip = move |(filter, tone)| view! { <StatusChip query filter tone hides_zero=true /> };
+    view! {
+        <nav
+            aria-label=t::filters()
+            class=format!("{CARD} flex min-w-0 grow basis-80 flex-wrap content-center items-center gap-x-1.5 gap-y-1 px-2.5 py-1.5 max-sm:basis-full")
+        >
+            {headline}
+            {nodes}
+            // On a phone the reasons are one line below the others.
+            <div class="sm:contents max-sm:order-last max-sm:flex max-sm:basis-full max-sm:gap-1.5 max-sm:overflow-x-auto">
+                {REASONS.map(chip).collect_view()}
+            </div>
+            <MoreFilters query />
+        </nav>
+    }
+}
+
+/// All filters with their counts, in a menu.
+#[component]
+fn MoreFilters(query: Memo<LocksQuery>) -> impl IntoView {
+    let menu = NodeRef::<html::Details>::new();
+    let close = move |_| {
+        if let Some(menu) = menu.get_untracked() {
+            // Fails only for an invalid attribute name.
+            let _infallible = menu.remove_attribute("open");
+        }
+    };
+    let chip = move |(filter, tone)| view! { <StatusChip query filter tone hides_zero=false /> };
+    view! {
+        <details node_ref=menu class="relative ms-auto">
+            <summary class="inline-flex h-6 list-none items-center rounded-md px-2 whitespace-nowrap text-muted hover:bg-sunken hover:text-ink">
+                {t::all_filters()}
+            </summary>
+            <div
+                class="absolute end-0 top-full z-20 mt-1 flex w-72 max-w-[80vw] flex-wrap gap-1.5 rounded-lg border border-line-strong bg-surface p-2 shadow-high"
+                on:click=close
+            >
+                {OTHERS.into_iter().chain(REASONS).map(chip).collect_view()}
+            </div>
+        </details>
+    }
+}

@@ -1,0 +1,146 @@
+//! Held locks, attempts and the slowest round trip over the last 15 minutes, with one cross-hair
+//! over the three charts and a table of their values.
+
+mod plot;
+mod table;
+
+use std::time::Duration;
+
+use leptos::prelude::*;
+
+use self::plot::Plot;
+use self::table::TrendTableDialog;
+use crate::domain::Timestamp;
+use crate::domain::trend::{POINT_INTERVAL_S, TrendPoint};
+use crate::ui::i18n::{locks, punctuation, trends as t};
+use crate::ui::kit::card::CARD;
+use crate::ui::kit::{Icon, IconName};
+use crate::ui::live::{ServerResource, poll};
+use crate::ui::{calls, format};
+
+/// One of the figures.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Figure {
+    Held,
+    Attempts,
+    RoundTrip,
+}
+
+impl Figure {
+    fn value(self, point: &TrendPoint) -> u32 {
+        match self {
+            Self::Held => point.held,
+            Self::Attempts => point.attempts_per_minute,
+            Self::RoundTrip => point.slowest_us,
+        }
+    }
+
+    fn label(self) -> &'static str {
+        match self {
+            Self::Held => t::held(),
+            Self::Attempts => t::attempts(),
+            Self::RoundTrip => t::slowest_round_trip(),
+        }
+    }
+
+    /// The value with its unit. No attempts or round trips are a dash: none was observed.
+    fn text(self, value: u32) -> String {
+        match (self, value) {
+            (Self::Held, value) => locks::figure(value),
+            (Self::Attempts | Self::RoundTrip, 0) => "–".to_owned(),
+            (Self::Attempts, value) => locks::attempt_rate(value.into()),
+            (Self::RoundTrip, value) => format::latency(f64::from(value) / 1e3),
+        }
+    }
+}
+
+/// Three small charts.
+#[component]
+pub fn Trends() -> impl IntoView {
+    let resource = ServerResource::new(calls::trends);
+    let polled = RwSignal::new(None::<Vec<TrendPoint>>);
+    let interval = Duration::from_secs(POINT_INTERVAL_S);
+    poll(interval, Memo::new(|_| ()), |()| calls::trends(), polled);
+    let crosshair = RwSignal::new(None::<Timestamp>);
+    let is_table_open = RwSignal::new(false);
+    let charts = move |loaded: Vec<TrendPoint>| {
+        let points = Signal::derive(move || polled.get().unwrap_or_else(|| loaded.clone()));
+        let cards = [Figure::Held, Figure::Attempts, Figure::RoundTrip]
+            .map(|figure| view! { <TrendCard figure points crosshair is_table_open /> });
+        view! {
+            {cards.collect_view()}
+            <TrendTableDialog open=is_table_open points />
+        }
+    };
+    let content = move || {
+        Suspend::new(async move {
+            // Without the figures the rest of the page is complete.
+            resource.result().await.ok().map(charts)
+        })
+    };
+    view! { <Transition fallback=|| ()>{move || content()}</Transition> }
+}
+
+/// One chart: the latest value, or the one under the cross-hair, above the line.
+#[component]
+fn TrendCard(
+    figure: Figure,
+    points: Signal<Vec<TrendPoint>>,
+    crosshair: RwSignal<Option<Timestamp>>,
+    is_table_open: RwSignal<bool>,
+) -> impl IntoView {
+    let values = Memo::new(move |_| {
+        points.with(|points| {
+            points
+                .iter()
+                .map(|point| figure.value(point))
+                .collect::<Vec<_>>()
+        })
+    });
+    // The instant stays where it is when further points arrive.
+    let marked = Memo::new(move |_| {
+        let at = crosshair.get()?;
+        points.with(|points| points.iter().position(|point| point.at >= at))
+    });
+    let shown = move || {
+        let values = values.read();
+        let value = match marked.get() {
+            Some(nth) => values.get(nth),
+            None => values.last(),
+        };
+        value.map_or_else(|| "–".to_owned(), |value| figure.text(*value))
+    };
+    let label = move || {
+        let at = points.with(|points| Some(points.get(marked.get()?)?.at));
+        at.map_or_else(|| figure.label().to_owned(), format::clock_time)
+    };
+    let range = move || {
+        values.with(|values| {
+            let (least, most) = (values.iter().min()?, values.iter().max()?);
+            Some(t::range(
+                punctuation::before_word(&figure.text(*least)),
+                figure.text(*most),
+            ))
+        })
+    };
+    view! {
+        <figure class=format!("{CARD} flex min-w-32 flex-col justify-center px-3 py-1.5 max-xl:hidden") title=range>
+            <figcaption class="flex items-baseline justify-between gap-2 whitespace-nowrap">
+                <span class="grow text-xs text-muted">{label}</span>
+                <span class="font-semibold">{shown}</span>
+                <span class="sr-only">{range}</span>
+                <button
+                    type="button"
+                    class="needs-script self-center rounded text-faint hover:text-ink"
+                    aria-haspopup="dialog"
+                    title=t::as_table()
+                    on:click=move |_| is_table_open.set(true)
+                >
+                    <Icon name=IconName::Table />
+                    <span class="sr-only">{punctuation::labelled(figure.label(), t::as_table())}</span>
+                </button>
+            </figcaption>
+            <Plot name=figure.label() values points crosshair marked text=Signal::derive(move || format!("{} {}", label(), shown())) />
+        </figure>
+    }
+}
