@@ -44,14 +44,7 @@ export default defineConfig({
       ? // measurements, run by `make bench-ui`
         [{ name: 'measure', testDir: 'measure', testMatch: '*.ts', use: { trace: 'off', screenshot: 'off' } }]
       : LOCKKEEPER_RELEASE
-        ? // tests of the release binary, run by `make test-release`
-          [
-            {
-              name: 'release',
-              testDir: 'tests',
-              testMatch:
-                /(bulk_release|grouping|demo|dialogs|every_page|languages|release_build|version_change|lazy_loading|search|shortcuts|lock_list)\.spec\.ts$/,
-            },
-          ]
+        ? // all tests against the release binary, run by `make test-release`
+          [{ name: 'release', testDir: 'tests' }]
         : [{ name: 'browser', testDir: 'tests', testIgnore: 'release_build.spec.ts' }],
 });

@@ -55,10 +55,9 @@ async fn a_lock_is_renewed_and_its_loss_is_published_to_all_subscribers() {
     let (nodes, _console, api, mut events) = start_console().await;
     let acquired = acquire_with_renewal(&api, LEASE).await;
     let token = Token::from_bytes(text(&acquired, "token"));
-    // The index polls once a second, so its first observed renewal proves that the first lease is
-    // over.
+    // With a renewal in every third of the lease, the third one proves that the first lease is over.
     events
-        .wait_for(|event| event.data["lock"]["renewals"]["count"].as_u64() >= Some(1))
+        .wait_for(|event| event.data["lock"]["renewals"]["count"].as_u64() >= Some(3))
         .await;
     assert!(token_is_on_all_nodes(&nodes, &token).await);
 
@@ -68,10 +67,7 @@ async fn a_lock_is_renewed_and_its_loss_is_published_to_all_subscribers() {
     let deleted = Instant::now();
     let event = events.wait_for(is_lost).await;
     let elapsed = deleted.elapsed();
-    assert!(
-        elapsed < LEASE / 3 + Duration::from_millis(300),
-        "{elapsed:?}"
-    );
+    assert!(elapsed < LEASE, "before the lease ends: {elapsed:?}");
     assert_eq!(event.data["id"]["key"], KEY);
     assert_eq!(event.data["fingerprint"], acquired["fingerprint"]);
     assert_eq!(event.data["label"], "web-2");
@@ -82,7 +78,7 @@ async fn a_lock_is_renewed_and_its_loss_is_published_to_all_subscribers() {
     );
     assert!(!event.data.to_string().contains(text(&acquired, "token")));
 
-    let body = json!({ "ttl_ms": 600, "label": "next" });
+    let body = json!({ "ttl_ms": 1500, "label": "next" });
     assert_eq!(api.post(&path("acquire"), body).await.status, 201);
     assert_ends_within(&nodes, LEASE).await;
 }
@@ -129,7 +125,7 @@ async fn a_release_with_the_token_stops_the_renewal_without_a_lost_event() {
 async fn a_rejected_force_release_does_not_stop_the_renewal() {
     let (nodes, _console, api, mut events) = start_console().await;
     // The lock must be held until all requests are answered, on a busy machine, too.
-    let acquired = acquire_with_renewal(&api, 5 * LEASE).await;
+    let acquired = acquire_with_renewal(&api, 2 * LEASE).await;
     let token = Token::from_bytes(text(&acquired, "token"));
     for fingerprint in ["0123456789abcdef", text(&acquired, "fingerprint")] {
         let body = json!({ "fingerprint": fingerprint, "reason": " " });
@@ -151,7 +147,7 @@ async fn a_rejected_force_release_does_not_stop_the_renewal() {
 #[tokio::test]
 async fn a_caller_supplied_token_reacquires_a_held_lock_and_changes_its_lease() {
     let (nodes, _console, api, _events) = start_console().await;
-    let request = json!({ "ttl_ms": 600, "auto_renew": true, "token": "my-own-secret" });
+    let request = json!({ "ttl_ms": 1500, "auto_renew": true, "token": "my-own-secret" });
     for _ in 0..2 {
         let response = api.post(&path("acquire"), request.clone()).await;
         assert_eq!(response.status, 201, "{}", response.text);
@@ -164,7 +160,7 @@ async fn a_caller_supplied_token_reacquires_a_held_lock_and_changes_its_lease() 
     assert_eq!(api.post(&path("release"), body).await.status, 200);
     assert_ends_within(&nodes, LEASE).await;
     let mut client = nodes.0[0].client().await;
-    let () = client.pset_ex(KEY, "my-own-secret", 600).await.unwrap();
+    let () = client.pset_ex(KEY, "my-own-secret", 1500).await.unwrap();
     // A renewal that still ran would extend the lease.
     assert_ends_within(&nodes, LEASE).await;
 }
@@ -173,7 +169,7 @@ async fn a_caller_supplied_token_reacquires_a_held_lock_and_changes_its_lease() 
 async fn a_reentrant_lock_acquired_twice_is_renewed_until_it_is_released_twice() {
     let (nodes, _console, api, mut events) = start_console().await;
     let token = "6d1f5a0e-1c3b-4d2a-9f00-0123456789ab:87";
-    let body = json!({ "ttl_ms": 600, "auto_renew": true, "format": "redisson", "token": token });
+    let body = json!({ "ttl_ms": 1500, "auto_renew": true, "format": "redisson", "token": token });
     for _ in 0..2 {
         let response = api.post(&path("acquire"), body.clone()).await;
         assert_eq!(response.status, 201, "{}", response.text);
@@ -188,9 +184,9 @@ async fn a_reentrant_lock_acquired_twice_is_renewed_until_it_is_released_twice()
     let before = events
         .wait_for(|event| renewal_count(event).is_some())
         .await;
-    let before = renewal_count(&before);
-    // The index polls once a second, so this renewal happened after the first lease was over.
-    events.wait_for(|event| renewal_count(event) > before).await;
+    // Three renewals later the first lease is over.
+    let later = renewal_count(&before).map(|count| count + 3);
+    events.wait_for(|event| renewal_count(event) >= later).await;
     assert_eq!(release().await, "released");
     for node in &nodes.0 {
         assert!(!node.client().await.exists::<_, bool>(KEY).await.unwrap());
@@ -207,7 +203,7 @@ async fn a_reentrant_lock_acquired_twice_is_renewed_until_it_is_released_twice()
 #[tokio::test]
 async fn a_legacy_timestamp_lock_is_identified_by_its_current_value() {
     let (nodes, _console, api, mut events) = start_console().await;
-    let body = json!({ "ttl_ms": 600, "auto_renew": true, "format": "legacy-timestamp" });
+    let body = json!({ "ttl_ms": 1500, "auto_renew": true, "format": "legacy-timestamp" });
     let acquired = api.post(&path("acquire"), body).await.json();
     let current_fingerprint = async || {
         let value = nodes.get(0, KEY.as_bytes()).await.unwrap();

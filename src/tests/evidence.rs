@@ -60,7 +60,7 @@ async fn renewals_through_this_console_have_the_source_api() {
 async fn auto_renewals_have_the_source_api() {
     let nodes = RedisNodes::start(1).await;
     let (_console, api) = start_with_feed(&nodes).await;
-    let body = json!({"ttl_ms": 900, "auto_renew": true});
+    let body = json!({"ttl_ms": 1500, "auto_renew": true});
     let acquired = api.post(&format!("{PATH}/acquire"), body).await;
     assert_eq!(acquired.status, 201, "{}", acquired.text);
     wait_until("several renewals", async || {

@@ -76,7 +76,7 @@ async fn an_auto_renewed_reentrant_lock_is_renewed_until_its_last_release() {
     let api = console.api();
     let mut client = nodes.0[0].client().await;
     let mut subscriber = api.subscribe("", None).await;
-    let mut body = json!({"ttl_ms": 900, "format": "redisson", "auto_renew": true});
+    let mut body = json!({"ttl_ms": 1500, "format": "redisson", "auto_renew": true});
     let post = async |operation: &str, body: &Value| {
         let response = api.post(&format!("{PATH}/{operation}"), body.clone()).await;
         assert!(matches!(response.status, 200 | 201), "{}", response.text);
@@ -87,7 +87,7 @@ async fn an_auto_renewed_reentrant_lock_is_renewed_until_its_last_release() {
     post("acquire", &body).await;
     let release = json!({"token": token});
     assert_eq!(post("release", &release).await["hold_count"], 1);
-    // Without renewal the lease of 900 ms would expire twice in these two seconds.
+    // Without renewal the lease of 1,500 ms would expire in these two seconds.
     nodes.set(0, b"timer", b"", Some(2_000)).await;
     wait_until("two seconds have passed", async || {
         nodes.get(0, b"timer").await.is_none()
@@ -98,7 +98,7 @@ async fn an_auto_renewed_reentrant_lock_is_renewed_until_its_last_release() {
     assert_eq!(post("release", &release).await["outcome"], "released");
     assert!(!client.exists::<_, bool>(KEY).await.unwrap());
 
-    let fresh = json!({"ttl_ms": 900, "format": "redisson", "auto_renew": true});
+    let fresh = json!({"ttl_ms": 1500, "format": "redisson", "auto_renew": true});
     let another = post("acquire", &fresh).await;
     let () = client.del(KEY).await.unwrap();
     let event = subscriber

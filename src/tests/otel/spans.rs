@@ -183,7 +183,7 @@ async fn background_tasks_are_exported_as_separate_traces() {
     let nodes = RedisNodes::start(1).await;
     let collector = start_collector().await;
     let console = TracedConsole::start(&nodes, &collector.table(), &[], &[]).await;
-    let body = json!({ "ttl_ms": 300, "auto_renew": true });
+    let body = json!({ "ttl_ms": 1500, "auto_renew": true });
     let acquired = console
         .send_operation("lock:renewed", "acquire", body, "")
         .await;
