@@ -124,3 +124,24 @@ test('the raw value of the key can be read, with its token masked', async ({ pag
   await expect(page.getByText(/^39 bytes, masked · /)).toBeVisible();
   expect(await page.content()).not.toContain(owner.slice(0, 20));
 });
+
+test('the page of a lock keeps working while its history is loaded again and again on a slow machine', async ({ page, servers }) => {
+  test.slow();
+  const nodes = await servers.startNodes(3);
+  const console = await servers.startConsole({ name: 'orders', nodes });
+  await acquireLock(nodes, 'lock:busy', 'owner-0', 60_000);
+  await open(page, console, lockPath('orders', 'lock:busy'));
+  await expect(page.locator('#lease-chart-summary')).toBeVisible();
+  // The history is loaded again after each change of the owner, and its charts change with the clock.
+  const devTools = await page.context().newCDPSession(page);
+  await devTools.send('Emulation.setCPUThrottlingRate', { rate: 6 });
+  for (let owner = 1; owner <= 40; owner++) {
+    await Promise.all(nodes.map((node) => node.redis.del('lock:busy')));
+    const name = `owner-${String(owner).padStart(2, '0')}`;
+    await acquireLock(nodes, 'lock:busy', name, 60_000);
+    await expect(page.getByText(new RegExp(`${name}|Held by`)).first()).toBeVisible();
+  }
+  await devTools.send('Emulation.setCPUThrottlingRate', { rate: 1 });
+  await expect(page.locator('#broken')).toBeHidden();
+  await expect(page.locator('#lease-chart-summary')).toBeVisible();
+});

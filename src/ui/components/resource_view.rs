@@ -2,6 +2,7 @@
 //! retry button if it fails. A failed load is never shown as an empty list.
 
 use leptos::prelude::*;
+use leptos::tachys::reactive_graph::OwnedView;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -37,10 +38,37 @@ pub fn ResourceResultView<T: Clone + Serialize + DeserializeOwned + Send + Sync 
     #[prop(into)]
     show: Callback<Result<T, OperationError>, AnyView>,
 ) -> impl IntoView {
-    view! {
-        <Transition fallback=Skeleton>
-            {move || Suspend::new(async move { show.run(loading.result().await) })}
-        </Transition>
+    let owner = ContentOwner::new();
+    let content = move || {
+        let owner = owner.clone();
+        Suspend::new(async move {
+            let result = loading.result().await;
+            owner.render(|| show.run(result))
+        })
+    };
+    view! { <Transition fallback=Skeleton>{move || content()}</Transition> }
+}
+
+/// The owner of the signals and effects of content that a `Suspend` renders.
+///
+/// When the closure around a `Suspend` runs again, Leptos disposes the signals that it owns, but
+/// replaces the content only after the future has resolved. An effect of the old content that runs
+/// in between would read a disposed signal, which stops the page. With this owner the signals live
+/// until the new content has replaced the old.
+#[derive(Clone)]
+struct ContentOwner(Owner);
+
+impl ContentOwner {
+    /// The owner of the component that calls it.
+    fn new() -> Self {
+        Self(Owner::current().expect("a component has an owner"))
+    }
+
+    /// Renders the content under an owner of its own.
+    fn render(&self, content: impl FnOnce() -> AnyView) -> OwnedView<AnyView> {
+        let owner = self.0.child();
+        let view = owner.with(content);
+        OwnedView::new_with_owner(view, owner)
     }
 }
 
