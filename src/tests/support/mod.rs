@@ -31,7 +31,7 @@ use redis::FromRedisValue;
 use redis::aio::ConnectionLike;
 
 /// The maximum wait for any condition. Generous, because the machine may be busy.
-pub const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
+pub const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long servers are killed while clients use them: `LOCKKEEPER_SOAK_SECONDS`, or a minute.
 pub fn fault_duration() -> Duration {

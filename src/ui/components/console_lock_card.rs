@@ -77,7 +77,7 @@ fn lease_progress(lock: &ConsoleLock) -> LeaseProgress {
     }
 }
 
-/// The lease duration, the number of renewals, and the nodes that show the lock.
+/// The lease duration, the number of renewals, the nodes that show the lock, and its owner.
 #[component]
 fn ConsoleLockFacts(lock: RwSignal<ConsoleLock>) -> impl IntoView {
     let live = Live::expect();
@@ -97,6 +97,17 @@ fn ConsoleLockFacts(lock: RwSignal<ConsoleLock>) -> impl IntoView {
             }
         }
     });
+    let label = Memo::new(move |_| {
+        let lock = lock.read();
+        let owners = live.lock(&lock.id)?.owners;
+        let mut owners = owners.into_iter();
+        let owner = owners.find(|owner| owner.fingerprint == lock.fingerprint)?;
+        owner.label.as_deref().map(format::escape_invisible)
+    });
+    let label = move || {
+        let label = label.get()?;
+        Some(view! { {t::observed_label()} <bdi class="text-ink wrap-anywhere">{label}</bdi> })
+    };
     view! {
         <p class="text-muted">
             {move || {
@@ -104,7 +115,7 @@ fn ConsoleLockFacts(lock: RwSignal<ConsoleLock>) -> impl IntoView {
                 acquisition_facts(&lock) + punctuation::comma()
             }}
             <span class=move || nodes_text.read().1.text()>{move || nodes_text.get().0}</span>
-            {t::fingerprint()} <span class="font-mono text-xs">{move || format_fingerprint(&lock.read().fingerprint)}</span>
+            {label} {t::fingerprint()} <span class="font-mono text-xs">{move || format_fingerprint(&lock.read().fingerprint)}</span>
             {lock.with_untracked(|lock| lock.fencing_token).map(t::fencing_token)}
         </p>
     }

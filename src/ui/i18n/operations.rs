@@ -140,6 +140,7 @@ pub mod mine {
         valid_for: "valid for", "有效期";
         lease_expired: "Lease expired. Do not rely on the lock. Extending works only if a quorum of nodes still has it.", "租约已过期，请勿再依赖该锁。仅当多数节点仍保留该锁时才能续租。";
         lease(span: &str): "{span} lease", "租约 {span}";
+        observed_label: ". Label ", "。标签 ";
         fingerprint: ". Fingerprint ", "。指纹 ";
         fencing_token(token: u64): ", fencing token {token}", "，fencing 令牌 {token}";
         extend_to(span: &str): "Extend to {span}", "续租至 {span}";

@@ -177,6 +177,18 @@ pub fn focus_first_row() -> bool {
     row.is_some_and(|row| row.focus().is_ok())
 }
 
+/// Opens the lock of a list with a single row. Returns false if there are more rows, or none.
+pub fn open_only_row() -> bool {
+    let second_row = "#lock-rows > tr[aria-rowindex] ~ tr[aria-rowindex]";
+    if !matches!(document().query_selector(second_row), Ok(None)) {
+        return false;
+    }
+    let link = document().query_selector("#lock-rows > tr[aria-rowindex] a[href*='/locks/']");
+    let link = link.ok().flatten();
+    let link = link.and_then(|link| link.dyn_into::<web_sys::HtmlElement>().ok());
+    link.inspect(web_sys::HtmlElement::click).is_some()
+}
+
 /// Focuses a row. Returns false if the row is not rendered.
 fn focus_row(row: usize) -> bool {
     find_row(&row_selector(row)).is_some_and(|row| row.focus().is_ok())

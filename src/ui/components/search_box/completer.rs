@@ -103,7 +103,7 @@ impl Completer {
             ("Enter" | "Tab", Some(now)) if count > 0 => self.accept(now),
             ("Enter", None) => {
                 self.close();
-                if !keyboard::focus_first_row() {
+                if !keyboard::open_only_row() && !keyboard::focus_first_row() {
                     return;
                 }
             }
