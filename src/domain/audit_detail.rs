@@ -48,6 +48,13 @@ pub enum AuditDetail {
         state: PrefixState,
         name: Option<String>,
     },
+    /// A view of the team. `before` is the path that was replaced or deleted, `path` the new one.
+    #[error("view {view:?}{}", change(before, path))]
+    View {
+        view: String,
+        before: Option<String>,
+        path: Option<String>,
+    },
     #[error("webhook {webhook:?}")]
     Webhook { webhook: String },
     #[error("node {node:?}, for {seconds} s")]
@@ -78,6 +85,15 @@ pub enum AuditDetail {
 fn named(name: &Option<String>) -> String {
     name.as_ref()
         .map_or_else(String::new, |name| format!(", named {name:?}"))
+}
+
+fn change(before: &Option<String>, path: &Option<String>) -> String {
+    match (before, path) {
+        (None, None) => String::new(),
+        (None, Some(path)) => format!(": {path}"),
+        (Some(before), None) => format!(": was {before}"),
+        (Some(before), Some(path)) => format!(": {before} → {path}"),
+    }
 }
 
 fn origin(client: &Option<String>) -> String {

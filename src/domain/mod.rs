@@ -71,6 +71,7 @@ pub mod role;
 pub mod search;
 pub mod search_hit;
 pub mod standby;
+pub mod team_view;
 #[cfg(test)]
 pub mod testing;
 pub mod text;
@@ -145,6 +146,7 @@ pub use role::{Permission, PermissionDenied, RoleGrant, Scope, VisibleGroups};
 pub use search::{SearchError, SearchQuery};
 pub use search_hit::SearchHit;
 pub use standby::Standby;
+pub use team_view::{TeamView, TeamViewContents};
 pub use timestamp::Timestamp;
 pub use verdict::{Mode, Verdict};
 pub use wait_for_graph::{BlockingLock, WaitForGraph, WaitQueue, Waiter};

@@ -29,6 +29,10 @@ pub enum OperationKind {
     ClearRestartHazard,
     /// An admin pinned, excluded, named or reset a prefix of lock names.
     ChangePrefix,
+    /// A user saved a view of the lock list for the team, or replaced one.
+    SaveView,
+    /// A user deleted a view of the team.
+    DeleteView,
     /// An admin sent a test event to a webhook.
     TestWebhook,
     /// A user revealed the token of a lock that was acquired through the console's pages.

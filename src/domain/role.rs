@@ -52,6 +52,8 @@ pub enum Permission {
     Monitor,
     /// Read the audit log.
     ReadAudit,
+    /// Save and delete views of the lock list for the team.
+    ManageViews,
     /// Pin, exclude and name prefixes of lock names.
     ManagePrefixes,
     /// Administer the console.
@@ -70,7 +72,8 @@ impl Permission {
             | Self::ForceRelease
             | Self::ClearRestartHazard
             | Self::Monitor
-            | Self::ReadAudit => Role::Operator,
+            | Self::ReadAudit
+            | Self::ManageViews => Role::Operator,
             Self::ManagePrefixes | Self::Administer => Role::Admin,
         }
     }
@@ -88,6 +91,7 @@ impl Permission {
             | Self::ReadRaw
             | Self::Monitor
             | Self::ReadAudit
+            | Self::ManageViews
             | Self::ManagePrefixes
             | Self::Administer => false,
         }
@@ -111,6 +115,7 @@ impl Permission {
             Self::ClearRestartHazard => "clear restart hazards",
             Self::Monitor => "monitor nodes",
             Self::ReadAudit => "read the audit log",
+            Self::ManageViews => "change views of the team",
             Self::ManagePrefixes => "change prefixes",
             Self::Administer => "administer the console",
         }

@@ -51,10 +51,10 @@ impl BrowserOperation {
         let headers = request.headers();
         let is_from_browser =
             headers.contains_key(header::ORIGIN) || headers.contains_key("sec-fetch-site");
-        if !is_from_browser || request.method() != Method::POST {
+        if !is_from_browser {
             return None;
         }
-        let kind = operation_for_path(request.uri().path())?;
+        let kind = operation_for(request.method(), request.uri().path())?;
         let (mut parts, ()) = Request::new(()).into_parts();
         parts.method = request.method().clone();
         parts.uri = request.uri().clone();
@@ -130,8 +130,19 @@ fn cross_site_error() -> OperationError {
     }
 }
 
-/// The operation behind a path: the last segment of an API route, or the name of a server
-/// function, which ends in a hash of digits.
+/// The operation behind a method and path.
+fn operation_for(method: &Method, path: &str) -> Option<OperationKind> {
+    let is_view = path.starts_with("/api/v1/views/");
+    match *method {
+        Method::POST => operation_for_path(path),
+        Method::PUT if is_view => Some(OperationKind::SaveView),
+        Method::DELETE if is_view => Some(OperationKind::DeleteView),
+        _ => None,
+    }
+}
+
+/// The operation behind the path of a POST request: the last segment of an API route, or the name
+/// of a server function, which ends in a hash of digits.
 fn operation_for_path(path: &str) -> Option<OperationKind> {
     let (parent, last) = path.rsplit_once('/')?;
     if parent.starts_with("/api/v1/groups/") && parent.ends_with("/prefixes") {
@@ -148,6 +159,8 @@ fn operation_for_path(path: &str) -> Option<OperationKind> {
         "force-release" | "force_release" | "force-releases" => OperationKind::ForceRelease,
         "clear-restart-hazard" | "clear_restart_hazard" => OperationKind::ClearRestartHazard,
         "change_prefix" => OperationKind::ChangePrefix,
+        "save_team_view" => OperationKind::SaveView,
+        "delete_team_view" => OperationKind::DeleteView,
         "test_webhook" => OperationKind::TestWebhook,
         "take_token" => OperationKind::RevealToken,
         "monitor-sample" | "monitor_sample" => OperationKind::Monitor,

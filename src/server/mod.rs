@@ -26,6 +26,7 @@ mod serve;
 pub mod state;
 pub mod storage;
 pub mod stores;
+pub mod team_views;
 pub mod telemetry;
 pub mod tls;
 mod webhooks;

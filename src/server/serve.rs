@@ -30,6 +30,7 @@ use super::reload::{GroupManager, GroupRuntime};
 use super::state::{AppHandles, AppState};
 use super::storage::{Storage, delete_expired};
 use super::stores::redis::restarts::{self, RestartFile};
+use super::team_views::TeamViewStore;
 use super::tls::ServerTls;
 use super::webhooks::Webhooks;
 use super::{default_leptos_options, router};
@@ -112,6 +113,7 @@ impl Server {
         let operations = Operations::new(groups, index, audit.clone())
             .with_webhooks(webhooks)
             .with_prefix_store(prefix_store.clone())
+            .with_team_views(TeamViewStore::new(storage.clone()))
             .with_history(HistoryReader::new(storage.clone()));
         let state = AppState::from(AppHandles {
             leptos: default_leptos_options(),

@@ -107,6 +107,7 @@ mod soak;
 mod sso;
 mod storage;
 mod support;
+mod team_views;
 mod tls;
 mod unix_sockets;
 mod verdicts;

@@ -12,7 +12,7 @@ use crate::domain::{
     Activity, ActivityQuery, AuditHistogram, AuditPage, ChainCheck, ConsoleLock, Fingerprint,
     Format, History, InitialState, LeaseKeys, Lock, LockId, LockKey, MonitorSample, NodesReport,
     ObservedHold, OperationError, OwnerDetail, OwnerIdentity, OwnerList, PrefixList,
-    PrefixSettings, RecordedLock, ReleaseDryRun, ReleaseResult, ReleaseTarget, SearchHit,
+    PrefixSettings, RecordedLock, ReleaseDryRun, ReleaseResult, ReleaseTarget, SearchHit, TeamView,
     Timestamp, WaitForGraph, WebhookAttempt, WebhookView,
 };
 
@@ -322,6 +322,28 @@ pub async fn change_prefix(
     let operations = &state.operations;
     let changing = operations.change_prefix(&actor, &group, &prefix, settings);
     changing.await.map(|_| ())
+}
+
+/// The views of the lock list that all users share.
+#[server(name = GetTeamViews, input = Json, output = Json)]
+pub async fn team_views() -> Result<Vec<TeamView>, OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
+    state.operations.team_views(&actor).await
+}
+
+/// Saves a view of the lock list for all users, or replaces the one of the same name.
+#[server(input = Json, output = Json)]
+pub async fn save_team_view(name: String, path: String) -> Result<(), OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
+    let saving = state.operations.save_team_view(&actor, &name, &path);
+    saving.await.map(|_| ())
+}
+
+/// Deletes a view of the lock list for all users.
+#[server(input = Json, output = Json)]
+pub async fn delete_team_view(name: String) -> Result<(), OperationError> {
+    let (state, actor) = crate::server::state::request_context().await?;
+    state.operations.delete_team_view(&actor, &name).await
 }
 
 /// The webhooks of the configuration.

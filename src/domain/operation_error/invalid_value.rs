@@ -71,6 +71,10 @@ pub enum InvalidValue {
     ControlCharacter,
     #[error("{max} prefixes of this group are pinned, excluded or named; reset one first")]
     TooManyPrefixes { max: usize },
+    #[error("{max} views are saved for the team; delete one first")]
+    TooManyViews { max: usize },
+    #[error("must be `/`, or `/?` and a query, as in the URL of the lock list")]
+    NotALockListPath,
     #[error("the group has no node {node:?}")]
     UnknownNode { node: String },
     #[error("must be the node's name, because this group is production")]

@@ -25,6 +25,7 @@ fn each_role_includes_the_permissions_of_the_lower_ones() {
         (Permission::ClearRestartHazard, false, true),
         (Permission::Monitor, false, true),
         (Permission::ReadAudit, false, true),
+        (Permission::ManageViews, false, true),
         (Permission::ManagePrefixes, false, false),
         (Permission::Administer, false, false),
     ] {
@@ -68,7 +69,8 @@ fn groups_limit_viewing_and_modifying_and_patterns_only_modifying() {
                 Permission::View
                 | Permission::ReadRaw
                 | Permission::Monitor
-                | Permission::ReadAudit => sees,
+                | Permission::ReadAudit
+                | Permission::ManageViews => sees,
                 Permission::Acquire
                 | Permission::Extend
                 | Permission::Release

@@ -145,6 +145,7 @@ fn documented_routes() -> OpenApiRouter<AppState> {
         .routes(routes!(v1::owners::owner))
         .routes(routes!(v1::prefixes::prefixes))
         .routes(routes!(v1::webhooks::webhooks))
+        .routes(routes!(v1::views::views))
         .layer(CompressionLayer::new());
     // Many short responses: checking whether to compress them would cost more than it saves.
     let operation_routes = OpenApiRouter::new()
@@ -155,7 +156,8 @@ fn documented_routes() -> OpenApiRouter<AppState> {
         .routes(routes!(v1::clear_restart_hazard::clear_restart_hazard))
         .routes(routes!(v1::force_releases::force_releases))
         .routes(routes!(v1::prefixes::change_prefix))
-        .routes(routes!(v1::webhooks::test_webhook));
+        .routes(routes!(v1::webhooks::test_webhook))
+        .routes(routes!(v1::views::save_view, v1::views::delete_view));
     OpenApiRouter::with_openapi(ApiDocument::openapi())
         .merge(read_routes)
         .merge(operation_routes)

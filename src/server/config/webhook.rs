@@ -263,6 +263,8 @@ impl TextRule for LockOperation {
             | OperationKind::Reacquired => true,
             OperationKind::ClearRestartHazard
             | OperationKind::ChangePrefix
+            | OperationKind::SaveView
+            | OperationKind::DeleteView
             | OperationKind::TestWebhook
             | OperationKind::RevealToken
             | OperationKind::Monitor

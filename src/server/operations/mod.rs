@@ -25,6 +25,7 @@ mod release_watch;
 mod renewals;
 mod sample;
 mod subscribe;
+mod team_views;
 mod trends;
 mod ttl_cache;
 mod waits;
@@ -61,6 +62,7 @@ use crate::server::history::HistoryReader;
 use crate::server::index::{Index, SubscriberView};
 use crate::server::prefixes::PrefixStore;
 use crate::server::stores::{Group, WaitQueues};
+use crate::server::team_views::TeamViewStore;
 use crate::server::telemetry::Telemetry;
 use crate::server::webhooks::Webhooks;
 use console_locks::ConsoleLocks;
@@ -89,6 +91,7 @@ pub struct Operations {
     telemetry: Telemetry,
     webhooks: Webhooks,
     prefix_store: Option<PrefixStore>,
+    team_views: Option<TeamViewStore>,
     recorded: Option<HistoryReader>,
     release_watches: ReleaseWatches,
     release_completions: ReleaseCompletions,
@@ -117,6 +120,7 @@ impl Operations {
             telemetry: Telemetry::new(names(), index.now()),
             webhooks: Webhooks::default(),
             prefix_store: None,
+            team_views: None,
             recorded: None,
             wait_graphs: TtlCache::default(),
             client_connections: TtlCache::default(),
@@ -144,6 +148,14 @@ impl Operations {
     pub fn with_prefix_store(self, store: PrefixStore) -> Self {
         Self {
             prefix_store: Some(store),
+            ..self
+        }
+    }
+
+    /// Sets where the views of the team are stored. Without it, they are unavailable.
+    pub fn with_team_views(self, store: TeamViewStore) -> Self {
+        Self {
+            team_views: Some(store),
             ..self
         }
     }

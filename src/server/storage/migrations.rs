@@ -34,6 +34,11 @@ macro_rules! migrations {
                 "history",
                 include_str!(concat!("migrations/", $folder, "/0005_history.sql")),
             ),
+            (
+                6,
+                "team_view",
+                include_str!(concat!("migrations/", $folder, "/0006_team_view.sql")),
+            ),
         ]
     };
 }

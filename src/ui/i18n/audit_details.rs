@@ -42,6 +42,15 @@ fn chinese(detail: &AuditDetail) -> String {
                 .unwrap_or_default();
             return format!("前缀“{prefix}”：{before} → {state}{name}");
         }
+        AuditDetail::View { view, before, path } => {
+            let change = match (before, path) {
+                (None, None) => String::new(),
+                (None, Some(path)) => format!("：{path}"),
+                (Some(before), None) => format!("：原为 {before}"),
+                (Some(before), Some(path)) => format!("：{before} → {path}"),
+            };
+            return format!("视图“{view}”{change}");
+        }
         AuditDetail::ProviderSignIn {
             provider,
             claim,

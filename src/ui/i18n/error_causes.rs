@@ -87,11 +87,15 @@ pub(super) fn chinese_invalid_value(cause: &InvalidValue) -> String {
         InvalidValue::TooManyPrefixes { max } => {
             return format!("该组已有 {max} 个前缀被固定、排除或命名，请先重置其中一个");
         }
+        InvalidValue::TooManyViews { max } => {
+            return format!("已有 {max} 个团队视图，请先删除一个");
+        }
         InvalidValue::UnknownNode { node } => return format!("该组没有节点“{node}”"),
         InvalidValue::UnknownWebhook { name } => return format!("配置中没有 Webhook“{name}”"),
         InvalidValue::UnknownRunId { node } => {
             return format!("节点“{node}”尚未报告其运行 ID（INFO server），请先恢复该节点");
         }
+        InvalidValue::NotALockListPath => "必须是锁列表的网址：`/`，或 `/?` 加查询参数",
         InvalidValue::ControlCharacter => "不能包含控制字符",
         InvalidValue::Empty => "不能为空",
         InvalidValue::EmptyName => "不能为空，请输入锁的名称",

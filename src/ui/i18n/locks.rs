@@ -23,16 +23,11 @@ messages! {
     export_csv: "Export all locks of this list (CSV)", "导出此列表的全部锁（CSV）";
     export_json: "Export all locks of this list (JSON)", "导出此列表的全部锁（JSON）";
     absolute_times: "Absolute times", "绝对时间";
-    views: "Views", "视图";
     more: "More", "更多";
     close: "Close", "关闭";
     export: "Export", "导出";
     peek: "Selected lock", "选中的锁";
     close_peek: "Close panel (Esc)", "关闭面板（Esc）";
-    no_views: "Save the current filters, sorting and grouping under a name.", "将当前的筛选、排序和分组保存为视图。";
-    view_name: "View name", "视图名称";
-    save_view: "Save", "保存";
-    delete_view(name: &str): "Delete view {name}", "删除视图 {name}";
     sorted_by: "Sort by", "排序方式";
     pause: "Pause", "暂停";
     resume: "Resume", "继续";

@@ -87,6 +87,7 @@ pub mod sign_in;
 pub mod terms;
 pub mod trends;
 pub mod units;
+pub mod views;
 pub mod waits;
 pub mod webhooks;
 

@@ -17,6 +17,8 @@ messages! {
     action: "action", "操作";
     setting: "setting", "设置";
     view: "view", "视图";
+    team_view: "team view", "团队视图";
+    team_views_failed: "The views of the team could not be loaded.", "无法加载团队视图。";
 
     force_release: "Force release…", "强制释放…";
     copy_incident: "Copy incident", "复制事件摘要";

@@ -34,6 +34,7 @@ fn permission_name(permission: Permission) -> &'static str {
         Permission::ClearRestartHazard => "清除节点的重启风险标记",
         Permission::Monitor => "对节点采样",
         Permission::ReadAudit => "查看审计日志",
+        Permission::ManageViews => "更改团队视图",
         Permission::ManagePrefixes => "更改前缀",
         Permission::Administer => "管理控制台",
     }

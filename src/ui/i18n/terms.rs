@@ -48,6 +48,8 @@ messages! {
     reacquired: "reacquired", "重新获取";
     reveal_token: "reveal token", "显示令牌";
     change_prefix: "change prefix", "更改前缀";
+    save_view: "save view", "保存视图";
+    delete_view: "delete view", "删除视图";
     test_webhook: "test webhook", "测试 Webhook";
     learned: "learned", "自动学习";
     pinned: "pinned", "已固定";
@@ -160,6 +162,8 @@ pub fn operation(kind: OperationKind) -> &'static str {
         OperationKind::Reacquired => reacquired(),
         OperationKind::ClearRestartHazard => clear_restart_hazard(),
         OperationKind::ChangePrefix => change_prefix(),
+        OperationKind::SaveView => save_view(),
+        OperationKind::DeleteView => delete_view(),
         OperationKind::TestWebhook => test_webhook(),
         OperationKind::RevealToken => reveal_token(),
         OperationKind::Monitor => monitor(),

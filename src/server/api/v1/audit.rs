@@ -37,8 +37,8 @@ pub struct AuditParams {
     /// not UTF-8.
     key_encoded: Option<String>,
     /// Only this action: `acquire`, `extend`, `release`, `force-release`, `complete-release`,
-    /// `reacquired`, `clear-restart-hazard`, `change-prefix`, `test-webhook`, `reveal-token`, `monitor`, `sign-in`,
-    /// `sign-out`.
+    /// `reacquired`, `clear-restart-hazard`, `change-prefix`, `save-view`, `delete-view`, `test-webhook`,
+    /// `reveal-token`, `monitor`, `sign-in`, `sign-out`.
     action: Option<String>,
     /// Only entries of the actor with exactly this name.
     actor: Option<String>,

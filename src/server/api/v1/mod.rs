@@ -18,5 +18,6 @@ pub mod owners;
 pub mod prefixes;
 mod query_values;
 pub mod samples;
+pub mod views;
 pub mod waits;
 pub mod webhooks;

@@ -178,6 +178,24 @@ pub const ROUTES: &[Rule] = &[
         |_| json!({"state": "pinned", "name": "a\nb"}),
     ),
     rule(
+        "GET /api/v1/views",
+        Permission::View,
+        Resource::Console,
+        no_body,
+    ),
+    rule(
+        "PUT /api/v1/views/{name}",
+        Permission::ManageViews,
+        Resource::Console,
+        |_| json!({"path": "//example.com"}),
+    ),
+    rule(
+        "DELETE /api/v1/views/{name}",
+        Permission::ManageViews,
+        Resource::Console,
+        no_body,
+    ),
+    rule(
         "GET /api/v1/webhooks",
         Permission::Administer,
         Resource::Console,
@@ -355,6 +373,21 @@ pub const SERVER_FUNCTIONS: &[Rule] = &[
         Permission::ManagePrefixes,
         Resource::Lock,
         |id| json!({"group": id.group, "prefix": id.key, "settings": {"state": "pinned", "name": "a\nb"}}),
+    ),
+    rule("team_views", Permission::View, Resource::Console, |_| {
+        json!({})
+    }),
+    rule(
+        "save_team_view",
+        Permission::ManageViews,
+        Resource::Console,
+        |_| json!({"name": "stuck", "path": "//example.com"}),
+    ),
+    rule(
+        "delete_team_view",
+        Permission::ManageViews,
+        Resource::Console,
+        |_| json!({"name": "stuck"}),
     ),
     rule(
         "webhooks",

@@ -52,8 +52,10 @@ pub(super) enum CommandAction {
 
 /// The searchable items that depend on the console's state.
 pub(super) struct SearchContext {
-    /// The saved views.
+    /// The views in the browser.
     pub(super) views: Vec<SavedView>,
+    /// The views of the team.
+    pub(super) team_views: Vec<SavedView>,
     /// The query of the current page, or the default one.
     pub(super) query: LocksQuery,
     /// The lock in view, and whether its page has commands.
@@ -83,7 +85,11 @@ pub(super) fn matching_commands(typed: &str, context: SearchContext) -> Vec<Pale
         let lock_commands = lock_commands(&id, has_commands).into_iter();
         all.extend(lock_commands.filter(is_match));
     }
-    all.extend(context.views.into_iter().map(view).filter(is_match));
+    let views = context.views.into_iter();
+    let views = views.map(|saved| view(saved, palette::view()));
+    let team_views = context.team_views.into_iter();
+    let team_views = team_views.map(|saved| view(saved, palette::team_view()));
+    all.extend(views.chain(team_views).filter(is_match));
     let copy_link = CommandAction::Copy(context.page_url);
     let copy_link = page_command(shell::copy_link(), None, copy_link);
     all.extend(Some(copy_link).filter(is_match));
@@ -124,10 +130,10 @@ fn page_command(label: &str, id: Option<&LockId>, action: CommandAction) -> Pale
     }
 }
 
-fn view(view: SavedView) -> PaletteCommand {
+fn view(view: SavedView, kind: &'static str) -> PaletteCommand {
     PaletteCommand {
         label: format::escape_invisible(&view.name),
-        kind: palette::view(),
+        kind,
         note: None,
         is_name: false,
         action: CommandAction::Navigate(view.path),

@@ -20,7 +20,7 @@ use leptos_router::hooks::{use_location, use_navigate};
 use self::commands::{CommandAction, PaletteCommand, SearchContext};
 use self::finder::LockFinder;
 use self::option_list::{CommandOption, OptionList};
-use super::saved_views;
+use super::saved_views::{self, TeamViews};
 use crate::ui::i18n::{palette, shell};
 use crate::ui::kit::Dialog;
 use crate::ui::kit::copy::copy_to_clipboard;
@@ -135,9 +135,15 @@ fn PaletteContent() -> impl IntoView {
         &location.search.read_untracked(),
     );
     let page_url = window().location().href().unwrap_or_default();
+    let team_views = TeamViews::new();
+    // Without a session the call would fail.
+    if !live.is_signed_out.get_untracked() {
+        team_views.reload();
+    }
     let commands_shown = Memo::new(move |_| {
         let context = SearchContext {
             views: saved_views::load_views(live),
+            team_views: team_views.saved(),
             query: current_query.clone(),
             lock_in_view: lock_in_view
                 .clone()
@@ -176,6 +182,7 @@ fn PaletteContent() -> impl IntoView {
         commands_shown.with(Vec::len),
     ) {
         (true, _) => palette::search_failed().to_owned(),
+        (false, _) if team_views.load_error().is_some() => palette::team_views_failed().to_owned(),
         (false, 0) => palette::no_results().to_owned(),
         (false, count) => palette::count(count),
     };
