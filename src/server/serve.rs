@@ -112,7 +112,9 @@ impl Server {
         let operations = Operations::new(groups, index, audit.clone())
             .with_webhooks(webhooks)
             .with_prefix_store(prefix_store.clone())
-            .with_history(HistoryReader::new(storage.clone()));
+            .with_history(
+                HistoryReader::new(storage.clone()).with_made_up_until(config.made_up_until),
+            );
         let state = AppState::from(AppHandles {
             leptos: default_leptos_options(),
             operations: Arc::new(operations),
