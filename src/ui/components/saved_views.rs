@@ -8,7 +8,7 @@ use leptos_router::hooks::use_navigate;
 use crate::domain::SessionKind;
 use crate::ui::i18n::locks as t;
 use crate::ui::kit::field::CONTROL;
-use crate::ui::kit::{Button, Icon, IconName};
+use crate::ui::kit::{Button, Icon, IconName, Menu};
 use crate::ui::lazy::{lazy, lazy_view};
 use crate::ui::live::Live;
 use crate::ui::local_storage;
@@ -47,14 +47,9 @@ pub fn SavedViews(
     };
     let menu = move || is_opened.get().then(|| lazy_view(move || menu(query)));
     view! {
-        <details class="needs-script relative" on:toggle=move |_| on_open()>
-            <summary class="inline-flex h-7 list-none items-center rounded-md px-2 hover:bg-sunken hover:text-ink">
-                {t::views()}
-            </summary>
-            <div class="absolute start-0 top-full z-20 mt-1 flex w-72 flex-col gap-2 rounded-md border border-line-strong bg-surface p-2 text-ink shadow-high">
-                {move || menu()}
-            </div>
-        </details>
+        <Menu label=t::views().to_owned() class="needs-script" list_class="w-72 flex-col gap-2" stays_open=true on_toggle=move |()| on_open()>
+            {move || menu()}
+        </Menu>
     }
 }
 
