@@ -7,7 +7,12 @@ import { closeDialog } from './page_tour';
 /** The list with one lock, which is held for as long as the demo runs. */
 const LEDGER = '/?q=lock%3Aledger%3Aclose';
 
-const grouping = (page: Page) => page.getByRole('navigation', { name: 'Group by' });
+/** Chooses a grouping in its menu. */
+async function groupBy(page: Page, name: string) {
+  const menu = page.getByRole('navigation', { name: 'Group by' });
+  await menu.getByText(/^Group by/).click();
+  await menu.getByRole('link', { name, exact: true }).click();
+}
 const buckets = (page: Page) => page.locator('#bucket-rows .bucket-link');
 const dialog = (page: Page) => page.getByRole('dialog');
 
@@ -26,7 +31,7 @@ for (const by of ['prefix', 'owner', 'group']) {
     await page.goto(url);
     await waitUntilLive(page);
     for (let attempt = 0; attempt < 2; attempt++) {
-      await grouping(page).getByRole('link', { name: by, exact: true }).click();
+      await groupBy(page, by);
       await expect(page).toHaveURL(`${url}/?group_by=${by}`);
       await expect(page.getByRole('table', { name: `Locks by ${by}` })).toBeVisible();
       await expect(buckets(page).first()).toBeVisible();
@@ -37,12 +42,20 @@ for (const by of ['prefix', 'owner', 'group']) {
       await expect(page.locator('#bucket-rows')).toContainText(/\d\d:\d\d:\d\d/);
       await times.click();
       await expectWorking(page);
-      await grouping(page).getByRole('link', { name: 'none', exact: true }).click();
+      await groupBy(page, 'none');
       await expect(lockLinks(page.locator('#lock-rows')).first()).toBeVisible();
       await expectWorking(page);
     }
   });
 }
+
+test('the made-up history of the demo is marked', async ({ page, servers }) => {
+  const url = await servers.startDemo();
+  await page.goto(`${url}/activity?at=03:07`);
+  const note = page.getByRole('note');
+  await expect(note).toContainText(/^Demo: everything before \d{4}-\d\d-\d\d .* is made up/);
+  await expect(page.getByRole('heading', { name: 'Activity' })).toBeVisible();
+});
 
 test('every lazily loaded chunk loads on demand', async ({ page, servers }) => {
   // About ten pages are loaded.

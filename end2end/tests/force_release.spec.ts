@@ -62,7 +62,7 @@ test('a new owner while the dialog is open is shown and keeps the lock', async (
   expect(await fingerprint(previous)).not.toBe(await fingerprint(current));
   const lease = previous.locator('dd').nth(3);
   const before = await lease.innerText();
-  await expect(current.locator('dd').nth(2)).toContainText(/^00:0[2-9]/, { timeout: 10_000 });
+  await expect(current.locator('dd').nth(2)).toContainText(/^[2-9] s/, { timeout: 10_000 });
   expect(await lease.innerText()).toBe(before);
   await expect(release).toBeDisabled();
   await expect(release).toHaveAttribute('title', /The owner changed .* ago to /);
@@ -110,7 +110,7 @@ test('a change of the owner that the page has not received is rejected by the no
 
 test('a lock that expires while the dialog is open is reported as expired', async ({ page, servers }) => {
   await openProductionDialog(servers, page, 25_000);
-  await expect(page.getByText(/expires in 00:[012]\d/)).toBeVisible();
+  await expect(page.getByText(/expires in \d+ s/)).toBeVisible();
   await fillConfirmation(page);
   await expect(page.getByText(/The lock expired/)).toBeVisible({ timeout: 40_000 });
   await expect(page.getByRole('button', { name: 'Release', exact: true })).toBeDisabled();

@@ -6,7 +6,12 @@ import { acquireLock, expect, open, type RedisNode, row, test } from './fixtures
 
 /** The row of a bucket. */
 const bucket = (page: Page, name: string) => page.getByRole('row').filter({ has: page.getByRole('link', { name, exact: true }) });
-const groupBy = (page: Page, name: string) => page.getByRole('navigation', { name: 'Group by' }).getByRole('link', { name, exact: true });
+/** Chooses a grouping in its menu. */
+async function groupBy(page: Page, name: string) {
+  const menu = page.getByRole('navigation', { name: 'Group by' });
+  await menu.getByText(/^Group by/).click();
+  await menu.getByRole('link', { name, exact: true }).click();
+}
 const bucketNames = (page: Page) => page.locator('#bucket-rows .bucket-link').allInnerTexts();
 
 async function acquireSampleLocks(orders: RedisNode, jobs: RedisNode) {
@@ -22,7 +27,7 @@ test('a list grouped by prefix counts locks by state, and a prefix links to its 
   await acquireSampleLocks(orders, jobs);
   await open(page, console);
   await expect(row(page, 'lock:payout:us')).toBeVisible();
-  await groupBy(page, 'prefix').click();
+  await groupBy(page, 'prefix');
   await expect(page).toHaveURL(`${console.url}/?group_by=prefix`);
   const table = page.getByRole('table', { name: 'Locks by prefix' });
   await expect(table).toHaveAttribute('aria-rowcount', '4');
@@ -51,7 +56,7 @@ test('a list grouped by prefix counts locks by state, and a prefix links to its 
   await page.keyboard.press('Enter');
   await expect(page).toHaveURL(`${console.url}/?q=prefix%3Alock%3Apayout%3A`);
   await expect(row(page, 'lock:payout:eu')).toBeVisible();
-  await expect(page.getByText('2 locks', { exact: true })).toBeVisible();
+  await expect(page.getByText('2 of 8 locks', { exact: true })).toBeVisible();
   await expect(page.locator('tr.lock-row')).toHaveCount(2);
   await page.goBack();
   await expect(table).toBeVisible();
@@ -88,9 +93,27 @@ test('a list grouped by owner or group keeps search and sort order, and does not
   await page.getByRole('button', { name: 'Show 1 change' }).click();
   await expect(bucket(page, 'lock:a:')).toBeVisible();
 
-  await groupBy(page, 'owner').click();
+  await groupBy(page, 'owner');
   await expect(page.getByRole('table', { name: 'Locks by owner' })).toBeVisible();
   await expect(bucket(page, 'no label')).toContainText('6 locks');
+});
+
+test('the menus of the toolbar close on Escape and outside', async ({ page, servers }) => {
+  const [node] = await servers.startNodes(1);
+  const console = await servers.startConsole({ name: 'jobs', nodes: [node] });
+  await acquireLock([node], 'lock:a', 'token', 600_000);
+  await open(page, console);
+  const menu = page.getByText('Export', { exact: true });
+  const entry = page.getByRole('link', { name: 'CSV', exact: true });
+  await menu.click();
+  await expect(entry).toBeVisible();
+  await page.keyboard.press('Escape');
+  await expect(entry).toBeHidden();
+  await menu.click();
+  await expect(entry).toBeVisible();
+  await page.getByText('Group by: none').click();
+  await expect(entry).toBeHidden();
+  await expect(page.getByRole('link', { name: 'prefix', exact: true })).toBeVisible();
 });
 
 test('prefixes beyond the first page are on the next page', async ({ page, servers }) => {
@@ -132,7 +155,9 @@ test.describe('without JavaScript', () => {
     const total = () => fetch(`${console.url}/api/v1/locks?limit=1`).then(async (response) => (await response.json()).total);
     await expect.poll(total).toBe(50);
 
-    await page.goto(`${console.url}/?group_by=prefix`);
+    await page.goto(console.url);
+    await groupBy(page, 'prefix');
+    await expect(page).toHaveURL(`${console.url}/?group_by=prefix`);
     await expect(bucket(page, 'lock:job:')).toContainText('50 locks');
     await bucket(page, 'lock:job:').getByRole('link').first().click();
     const pages = page.getByRole('navigation', { name: 'Pagination' });

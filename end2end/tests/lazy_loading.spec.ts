@@ -1,5 +1,5 @@
 // Lazy loading of chunks: what the page shows while a chunk loads or when it fails to load.
-import { expect, open, test, waitUntilLive } from './fixtures';
+import { acquireLock, expect, open, test, waitUntilLive } from './fixtures';
 
 const CHUNKS = /\/(split|chunk)_\w+\.wasm$/;
 
@@ -33,6 +33,36 @@ test('a dialog whose chunk fails to load reports it and can retry', async ({ pag
   await expect(page.getByRole('button', { name: 'Close' })).toBeFocused();
   await page.keyboard.press('Escape');
   await expect(page.getByRole('dialog')).toHaveCount(0);
+});
+
+test('what is typed before the palette has loaded is in its field', async ({ page, servers }) => {
+  const nodes = await servers.startNodes(1);
+  const console = await servers.startConsole({ name: 'jobs', nodes });
+  await acquireLock(nodes, 'lock:ledger', 'token', 600_000);
+  let resume = () => {};
+  const resumed = new Promise<void>((resolve) => (resume = resolve));
+  await page.route(CHUNKS, async (route) => {
+    await resumed;
+    await route.continue();
+  });
+  await open(page, console);
+  await page.keyboard.press('Control+k');
+  await expect(page.getByRole('dialog')).toBeVisible();
+  await page.keyboard.type('ledx');
+  await page.keyboard.press('Backspace');
+  const field = page.getByRole('dialog').getByRole('combobox');
+  await expect(field).toHaveCount(0);
+  resume();
+  await expect(field).toBeFocused();
+  await expect(field).toHaveValue('led');
+  await page.keyboard.type('ger');
+  await expect(field).toHaveValue('ledger');
+  await expect(page.getByRole('option').filter({ hasText: 'lock:ledger' })).toBeVisible();
+  // Another palette is empty.
+  await page.keyboard.press('Escape');
+  await expect(page.getByRole('dialog')).toHaveCount(0);
+  await page.getByRole('button', { name: 'Find' }).click();
+  await expect(field).toHaveValue('');
 });
 
 test('while the chunk of a page loads, the previous page stays visible with a notice', async ({ page, servers }) => {

@@ -57,6 +57,24 @@ test('the search box completes terms and keeps the query in the URL', async ({ p
   await expect(page).toHaveURL(/\/\?group=jobs$/);
 });
 
+test('a filter that matches nothing keeps the totals and the number of locks that need attention', async ({ page, servers }) => {
+  const nodes = await servers.startNodes(1);
+  const console = await servers.startConsole({ name: 'jobs', nodes });
+  await acquireLock(nodes, 'lock:a', 'token-a', 600_000);
+  await acquireLock(nodes, 'lock:b', 'token-b');
+  await open(page, console, '/?q=nothing');
+  await expect(page.getByText('No matching locks')).toBeVisible();
+  await expect(page.getByText('0 of 2 locks')).toBeVisible();
+  const filters = page.getByRole('navigation', { name: 'Filters' });
+  await expect(filters).toContainText('1 lock needs attention');
+  await expect(page).toHaveTitle(/^\(1\) /);
+  // The number is a link to these locks, whatever the list is filtered by.
+  await filters.getByRole('link', { name: '1 lock needs attention' }).click();
+  await expect(page).toHaveURL(`${console.url}/?show=attention`);
+  await expect(row(page, 'lock:b')).toBeVisible();
+  await expect(page.getByText('1 of 2 locks')).toBeVisible();
+});
+
 test('a view can be saved under a name, opened and deleted', async ({ page, servers }) => {
   const [node] = await servers.startNodes(1);
   const console = await servers.startConsole({ name: 'jobs', nodes: [node] });
@@ -84,9 +102,10 @@ test('the export contains the filtered list', async ({ page, servers }) => {
   const console = await servers.startConsole({ name: 'jobs', nodes: [node] });
   for (const key of ['lock:a', 'lock:b1', 'lock:b2']) await acquireLock([node], key, 'token', 600_000);
   await open(page, console, '/?q=lock%3Ab&sort=key');
-  await expect(page.getByText('2 locks')).toBeVisible();
+  await expect(page.getByText('2 of 3 locks')).toBeVisible();
   const readDownload = async (name: string) => {
     const download = page.waitForEvent('download');
+    await page.getByText('Export', { exact: true }).click();
     await page.getByRole('link', { name, exact: true }).click();
     return readFile(await (await download).path(), 'utf8');
   };
@@ -107,7 +126,8 @@ test('the settings for dense rows and absolute times apply', async ({ page, serv
   await waitUntilLive(page);
   expect(Math.round(await height())).toBe(28);
   await page.getByRole('button', { name: 'Absolute times' }).click();
-  await expect(row(page, 'lock:a')).toContainText(/\d\d:\d\d:\d\d UTC/);
+  await expect(row(page, 'lock:a')).toContainText(/\d\d:\d\d:\d\d/);
+  await expect(page.getByRole('columnheader', { name: 'Since UTC' })).toBeVisible();
   await page.goto(console.url, { waitUntil: 'commit' });
   await expect(page.locator('html')).toHaveAttribute('data-density', 'dense');
 });

@@ -125,9 +125,28 @@ test('the help page explains terms, verdicts and shortcuts', async ({ page, serv
   await expect(page.getByRole('img', { name: 'Decision diagram of the four verdicts' })).toBeVisible();
   await expect(page.getByRole('region', { name: 'Limits of observation' })).toContainText('cannot prove');
   await expect(page.getByRole('region', { name: 'Keyboard shortcuts' }).getByRole('row', { name: /Ctrl K/ })).toBeVisible();
+  // Verdicts, flags and dots are drawn as on the other pages.
+  for (const [topic, drawn] of [['Verdicts', 'split'], ['Flags', 'no expiry'], ['Node dots', 'unreachable']]) {
+    await expect(page.getByRole('region', { name: topic }).getByRole('term').filter({ hasText: drawn }).locator('svg, [class*=alarm]').first()).toBeVisible();
+  }
   await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Nodes' }).click();
   await expect(page).toHaveURL(`${console.url}/nodes`);
   await page.goBack();
   await expect(page.getByRole('heading', { level: 1, name: 'Help' })).toBeVisible();
   await expect(page.getByRole('region', { name: 'Terms' })).toBeVisible();
+});
+
+test('verdicts, flags and dots link to their explanation', async ({ page, servers }) => {
+  const nodes = await servers.startNodes(1);
+  const console = await servers.startConsole({ name: 'orders', nodes });
+  await acquireLock(nodes, 'lock:a', 'token');
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await open(page, console);
+  await page.getByRole('link', { name: 'Nodes: What is this?' }).click();
+  await expect(page).toHaveURL(`${console.url}/help#node-dots`);
+  await open(page, console, lockPath('orders', 'lock:a'));
+  await page.getByRole('main').getByRole('link', { name: 'no expiry', exact: true }).click();
+  await expect(page).toHaveURL(`${console.url}/help#flag-no-expiry`);
+  await expect(page.locator('#flag-no-expiry')).toBeInViewport();
+  await expect(page.locator('#flag-no-expiry')).toContainText('The key has no TTL.');
 });

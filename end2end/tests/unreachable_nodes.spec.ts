@@ -12,7 +12,7 @@ test('an unreachable node is shown in each row, and an unreachable group in a ba
   await nodes[2].kill();
   await expect(lock.getByRole('img', { name: 'a holds, b holds, c unreachable' })).toBeVisible();
   await expect(lock).toContainText('held');
-  await expect(page.getByText(/^Node c of orders has been down for \d\d:\d\d/)).toBeVisible();
+  await expect(page.getByText(/^Node c of orders has been down for \d+ s/)).toBeVisible();
   await expect(page.getByText('2 of 3 up, quorum 2: locks work; no further failure is tolerated.')).toBeVisible();
   await expect(page.getByRole('img', { name: 'a up, b up, c down' })).toBeVisible();
   await expect(page.getByText('can lose no more')).toBeVisible();

@@ -42,6 +42,9 @@ pub struct Activity {
     /// What each group counted in the range, the earliest first; empty if a lock is requested.
     #[serde(default)]
     pub counters: Vec<CounterSample>,
+    /// Until when this history is made up; null unless the range is in the week before a demo.
+    #[serde(default)]
+    pub made_up_until: Option<Timestamp>,
 }
 
 /// Where a history is kept.

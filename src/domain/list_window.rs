@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use super::buckets::{BucketsBuilder, counts_by_slug};
 use super::{
     Buckets, Confidence, Filter, GroupBy, IndexState, Lock, LockCounts, LockId, Sort, SortKey,
-    SortOrder, Timestamp,
+    SortOrder, Timestamp, UnfilteredCounts,
 };
 
 /// The filter, order and range of a window.
@@ -94,6 +94,9 @@ impl WindowQuery {
             .group_by
             .map(|group_by| BucketsBuilder::new(group_by, self.order));
         for lock in locks {
+            if self.filter.visible_groups.contains(&lock.id.group) {
+                counts_builder.add_unfiltered(lock);
+            }
             if !self.filter.matches_scope(lock, now) {
                 continue;
             }
@@ -153,9 +156,17 @@ struct CountsBuilder {
     verdicts: BTreeMap<super::Verdict, u32>,
     flags: BTreeMap<super::Flag, u32>,
     formats: BTreeMap<super::Format, u32>,
+    unfiltered: UnfilteredCounts,
 }
 
 impl CountsBuilder {
+    fn add_unfiltered(&mut self, lock: &Lock) {
+        if lock.confidence != Confidence::Possible {
+            self.unfiltered.all += 1;
+            self.unfiltered.attention += u32::from(lock.needs_attention());
+        }
+    }
+
     fn add(&mut self, lock: &Lock) {
         self.all += 1;
         self.attention += u32::from(lock.needs_attention());
@@ -174,6 +185,7 @@ impl CountsBuilder {
             verdicts: counts_by_slug(self.verdicts, super::Verdict::slug),
             flags: counts_by_slug(self.flags, super::Flag::slug),
             formats: counts_by_slug(self.formats, super::Format::slug),
+            unfiltered: self.unfiltered,
         }
     }
 }

@@ -21,4 +21,16 @@ pub struct LockCounts {
     pub flags: BTreeMap<String, u32>,
     /// By format.
     pub formats: BTreeMap<String, u32>,
+    /// The numbers without any filter.
+    #[serde(default)]
+    pub unfiltered: UnfilteredCounts,
+}
+
+/// The numbers of all locks that the caller may see, whatever the list is filtered by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct UnfilteredCounts {
+    /// All locks except possible locks.
+    pub all: u32,
+    /// Locks that need attention.
+    pub attention: u32,
 }

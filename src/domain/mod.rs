@@ -123,7 +123,7 @@ pub use list_window::{Window, WindowQuery, WindowUpdate};
 pub use listing::{Filter, Sort, SortKey, SortOrder};
 pub use locale::Locale;
 pub use lock::{AcquiredAtSource, Flag, Holder, Lock};
-pub use lock_counts::LockCounts;
+pub use lock_counts::{LockCounts, UnfilteredCounts};
 pub use lock_prefix::{LockPrefix, PrefixList, PrefixSettings, PrefixSource, PrefixState};
 pub use monitor_sample::{MonitorSample, SampledLock};
 pub use node_history::{GroupNodeHistory, NodeHistory, NodesReport};

@@ -114,7 +114,9 @@ impl Server {
             .with_webhooks(webhooks)
             .with_prefix_store(prefix_store.clone())
             .with_team_views(TeamViewStore::new(storage.clone()))
-            .with_history(HistoryReader::new(storage.clone()));
+            .with_history(
+                HistoryReader::new(storage.clone()).with_made_up_until(config.made_up_until),
+            );
         let state = AppState::from(AppHandles {
             leptos: default_leptos_options(),
             operations: Arc::new(operations),

@@ -24,6 +24,8 @@ const TEXT_INPUTS: &str = "input, textarea, select, [contenteditable]";
 pub struct Shortcuts {
     /// Whether the command palette is open.
     pub palette_open: RwSignal<bool>,
+    /// What was typed before the field of the command palette was there.
+    pub palette_text: RwSignal<String>,
     /// Whether the shortcuts dialog is open.
     pub keys_open: RwSignal<bool>,
     /// Whether the acquire dialog of the lock list is open.
@@ -83,6 +85,7 @@ impl Shortcuts {
     pub fn provide() -> Self {
         let shortcuts = Self {
             palette_open: RwSignal::new(false),
+            palette_text: RwSignal::new(String::new()),
             keys_open: RwSignal::new(false),
             acquire_open: RwSignal::new(false),
             lock_commands: RwSignal::new(None),

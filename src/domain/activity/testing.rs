@@ -17,6 +17,7 @@ pub fn activity(holds: Vec<RecordedHold>, flags: Vec<FlagPeriod>) -> Activity {
         source: HistorySource::Storage,
         recorded_since: None,
         counters: Vec::new(),
+        made_up_until: None,
     }
 }
 

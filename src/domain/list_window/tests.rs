@@ -119,6 +119,21 @@ fn the_counts_do_not_depend_on_the_requested_state() {
 }
 
 #[test]
+fn a_filter_does_not_change_the_unfiltered_counts_but_hidden_groups_are_not_counted() {
+    let index = index();
+    let mut nothing = query(Sort::Key, 10);
+    nothing.filter.search = "nothing".parse().unwrap();
+    let window = nothing.evaluate(&index, None, NOW);
+    assert_eq!((window.total, window.counts.all), (0, 0));
+    let of = |all, attention| UnfilteredCounts { all, attention };
+    assert_eq!(window.counts.unfiltered, of(52, 2));
+
+    nothing.filter.visible_groups = crate::domain::VisibleGroups::only("even");
+    let window = nothing.evaluate(&index, None, NOW);
+    assert_eq!(window.counts.unfiltered, of(26, 1));
+}
+
+#[test]
 fn a_window_allocates_only_its_own_rows() {
     let window = query(Sort::Key, 5).evaluate(&index(), None, NOW);
     assert_eq!((window.locks.len(), window.locks.capacity()), (5, 5));

@@ -34,7 +34,7 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio::sync::watch;
 
-use crate::domain::{Environment, GroupKind};
+use crate::domain::{Environment, GroupKind, Timestamp};
 pub use crate::server::tls::TlsConfig;
 pub use access::AccessConfig;
 pub use audit::AuditConfig;
@@ -102,6 +102,8 @@ pub struct Config {
     /// The file with the restart history of nodes (`restarts.json` in the state directory). With
     /// `None` the history is not stored.
     pub restarts_file: Option<PathBuf>,
+    /// Until when the recorded history is made up. Set by the demo only.
+    pub made_up_until: Option<Timestamp>,
     /// Users, tokens and other ways to sign in.
     pub access: AccessConfig,
     /// Receives the configuration after each reload.
@@ -205,6 +207,7 @@ impl Config {
             audit: AuditConfig::default(),
             storage: StorageConfig::default(),
             restarts_file: None,
+            made_up_until: None,
             access: AccessConfig::default(),
             reloads: None,
             groups,

@@ -145,7 +145,8 @@ pub async fn start(
     let mut config = config(options.listen, &nodes);
     config.groups.extend(services);
     config.storage = StorageConfig::sqlite(folder.path().join("lockkeeper.db"));
-    past_week::write(&config.storage, Clock::system().now()).await?;
+    let made_up_until = past_week::write(&config.storage, Clock::system().now()).await?;
+    config.made_up_until = Some(made_up_until);
     Ok(RunningDemo {
         config,
         nodes,

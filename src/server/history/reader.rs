@@ -33,7 +33,10 @@ const SELECT_GAPS: &str = "SELECT started_at, ended_at, cause FROM history_gap W
 
 /// The recorded history in a database.
 #[derive(Clone)]
-pub struct HistoryReader(Storage);
+pub struct HistoryReader {
+    storage: Storage,
+    made_up_until: Option<Timestamp>,
+}
 
 /// Whether the history is recorded while it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +50,18 @@ pub enum Recording {
 impl HistoryReader {
     /// The history in this database.
     pub fn new(storage: Storage) -> Self {
-        Self(storage)
+        Self {
+            storage,
+            made_up_until: None,
+        }
+    }
+
+    /// Marks what was recorded before this time as made up.
+    pub fn with_made_up_until(self, made_up_until: Option<Timestamp>) -> Self {
+        Self {
+            made_up_until,
+            ..self
+        }
     }
 
     /// The history of a range of time, in the visible groups.
@@ -61,7 +75,7 @@ impl HistoryReader {
         recording: Recording,
         now: Timestamp,
     ) -> Result<Activity, StorageError> {
-        let mut db = self.0.read().await?;
+        let mut db = self.storage.read().await?;
         let db = &mut *db;
         let range = (query.from.millis(), query.to.millis());
         let gaps = read_gaps(db, range, recording, now).await?;
@@ -78,6 +92,7 @@ impl HistoryReader {
             source: HistorySource::Storage,
             recorded_since: read_recorded_since(db).await?,
             counters: Vec::new(),
+            made_up_until: self.made_up_until.filter(|until| query.from < *until),
         };
         for (group_id, group) in read_groups(db, query, visible).await? {
             let group = (group_id, group.as_str());

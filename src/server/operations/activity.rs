@@ -105,6 +105,7 @@ impl Operations {
             source: HistorySource::Memory,
             recorded_since: Some(self.index().recorded_since()),
             counters: Vec::new(),
+            made_up_until: None,
         };
         if query.owner.is_some() {
             activity.keep_related();

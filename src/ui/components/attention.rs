@@ -26,8 +26,11 @@ const ATTENTION_ICON: &str = "/favicon-attention.svg";
 pub fn AttentionIndicator() -> impl IntoView {
     let live = Live::expect();
     let nodes = Memo::new(move |_| u32::try_from(live.failed_node_count()).unwrap_or(u32::MAX));
-    let count =
-        Memo::new(move |_| live.with_counts(|counts| counts.attention.saturating_add(nodes.get())));
+    let count = Memo::new(move |_| {
+        // A filter of the list does not change how many locks need attention.
+        let locks = live.with_counts(|counts| counts.unfiltered.attention);
+        locks.saturating_add(nodes.get())
+    });
     let is_new = RwSignal::new(false);
     Effect::new(move |before: Option<u32>| {
         let count = count.get();

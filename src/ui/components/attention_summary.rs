@@ -1,13 +1,12 @@
 //! What needs attention, with its reasons as filters. Filters without locks are in a menu.
 
-use leptos::html;
 use leptos::prelude::*;
 
 use super::status_chip::StatusChip;
 use crate::domain::{Flag, Verdict};
 use crate::ui::i18n::{locks as t, shell};
 use crate::ui::kit::card::CARD;
-use crate::ui::kit::{Icon, IconName, Link, Tone};
+use crate::ui::kit::{Icon, IconName, Link, Menu, Tone};
 use crate::ui::live::Live;
 use crate::ui::locks_query::{LocksQuery, StatusFilter};
 use crate::ui::paths;
@@ -40,16 +39,19 @@ pub fn AttentionSummary(
     query: Memo<LocksQuery>,
 ) -> impl IntoView {
     let live = Live::expect();
-    let attention = Memo::new(move |_| live.with_counts(|counts| counts.attention));
+    let attention = Memo::new(move |_| live.with_counts(|counts| counts.unfiltered.attention));
     let failed_nodes = Memo::new(move |_| live.failed_node_count());
     let is_current =
         Memo::new(move |_| query.with(|query| query.status == StatusFilter::Attention));
+    // The number does not depend on the filters, so the link shows all of these locks.
     let href = Signal::derive(move || {
-        let next = match is_current.get() {
-            true => StatusFilter::All,
-            false => StatusFilter::Attention,
-        };
-        query.with(|query| query.with_status(next).path())
+        query.with(|query| match is_current.get() {
+            true => query.with_status(StatusFilter::All).path(),
+            false => query
+                .without_filters()
+                .with_status(StatusFilter::Attention)
+                .path(),
+        })
     });
     let headline = move || {
         match attention.get() {
@@ -65,7 +67,7 @@ pub fn AttentionSummary(
                 href
                 current=is_current
                 no_scroll=true
-                class="inline-flex h-6 items-center gap-1.5 rounded-md px-1 text-base font-semibold whitespace-nowrap text-alarm underline-offset-2 hover:underline aria-[current]:bg-accent-soft"
+                class="inline-flex h-6 items-center gap-1.5 rounded-md px-1 font-semibold whitespace-nowrap text-alarm underline-offset-2 hover:underline aria-[current]:bg-accent-soft"
             >
                 <Icon name=IconName::Alert />
                 {shell::need_attention(count)}
@@ -88,7 +90,7 @@ pub fn AttentionSummary(
     view! {
         <nav
             aria-label=t::filters()
-            class=format!("{CARD} flex min-w-0 grow basis-80 flex-wrap content-center items-center gap-x-1.5 gap-y-1 px-2.5 py-1.5 max-sm:basis-full")
+            class=format!("{CARD} flex min-w-0 grow flex-wrap content-center items-center gap-x-1.5 gap-y-1 px-2.5 py-0.5")
         >
             {headline}
             {nodes}
@@ -104,25 +106,10 @@ pub fn AttentionSummary(
 /// All filters with their counts, in a menu.
 #[component]
 fn MoreFilters(query: Memo<LocksQuery>) -> impl IntoView {
-    let menu = NodeRef::<html::Details>::new();
-    let close = move |_| {
-        if let Some(menu) = menu.get_untracked() {
-            // Fails only for an invalid attribute name.
-            let _infallible = menu.remove_attribute("open");
-        }
-    };
     let chip = move |(filter, tone)| view! { <StatusChip query filter tone hides_zero=false /> };
     view! {
-        <details node_ref=menu class="relative ms-auto">
-            <summary class="inline-flex h-6 list-none items-center rounded-md px-2 whitespace-nowrap text-muted hover:bg-sunken hover:text-ink">
-                {t::all_filters()}
-            </summary>
-            <div
-                class="absolute end-0 top-full z-20 mt-1 flex w-72 max-w-[80vw] flex-wrap gap-1.5 rounded-lg border border-line-strong bg-surface p-2 shadow-high"
-                on:click=close
-            >
-                {OTHERS.into_iter().chain(REASONS).map(chip).collect_view()}
-            </div>
-        </details>
+        <Menu label=t::all_filters().to_owned() class="ms-auto text-muted" list_class="is-end w-72 flex-wrap gap-1.5">
+            {OTHERS.into_iter().chain(REASONS).map(chip).collect_view()}
+        </Menu>
     }
 }

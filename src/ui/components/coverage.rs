@@ -8,7 +8,7 @@ use crate::ui::format;
 use crate::ui::i18n::coverage as t;
 use crate::ui::live::Live;
 
-/// Describes the last scan pass: `pass 3: 1.01 M keys in 21 s, 0.38 ms a call, 5 patterns, 12 s
+/// Describes the last scan pass: `pass 3: 1.01 M keys in 21 s, 0.4 ms a call, 5 patterns, 12 s
 /// ago`.
 pub fn coverage_sentence(coverage: &ScanCoverage, now: Timestamp) -> String {
     let patterns = if coverage.includes_every_key() {
@@ -121,7 +121,7 @@ mod tests {
         coverage.call_ms = Some(0.384);
         assert_eq!(
             coverage_sentence(&coverage, now),
-            "scan pass 3: 1.01 M keys in 12 s, 0.38 ms per call, 1 pattern, 12 s ago"
+            "scan pass 3: 1.01 M keys in 12 s, 0.4 ms per call, 1 pattern, 12 s ago"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! A card per group with its quorum. If there are many groups, only those with a problem are listed.
+//! A card of one line per group with its quorum. If there are many groups, only those with a problem are listed.
 
 use leptos::prelude::*;
 
@@ -76,7 +76,7 @@ pub fn GroupCards(
         };
         (others > 0).then(|| {
             view! {
-                <p class=format!("self-center {tone}")>
+                <p class=format!("shrink-0 self-center {tone}")>
                     {text} " "
                     <Link href=paths::NODES class="text-accent underline underline-offset-2">{t::nodes()}</Link>
                 </p>
@@ -84,7 +84,7 @@ pub fn GroupCards(
         })
     };
     view! {
-        <div class="contents">
+        <div class="group-cards">
             {move || names.get().into_iter().map(|name| view! { <GroupCard name /> }).collect_view()}
             {move || others()}
         </div>
@@ -132,7 +132,8 @@ fn GroupCard(name: String) -> impl IntoView {
                 "text-muted",
             ),
         };
-        Some(view! { <span class=format!("truncate text-xs {colour}")>{text}</span> })
+        let title = text.clone();
+        Some(view! { <span class=format!("truncate text-xs {colour}") title=title>{text}</span> })
     };
     let path = NodesQuery::with_text(name.clone()).path();
     view! {
@@ -141,8 +142,8 @@ fn GroupCard(name: String) -> impl IntoView {
             class="group-card"
         >
             {move || view! { <QuorumRing nodes=nodes.get() /> }}
-            <span class="flex min-w-0 flex-col">
-                <span class="flex items-baseline gap-1.5">
+            <span class="group-card-text">
+                <span class="flex min-w-0 items-baseline gap-1.5">
                     <span class="truncate font-medium">{name}</span>
                     <span class="text-xs text-muted">{move || environment.get().map(environment_name)}</span>
                 </span>

@@ -38,7 +38,7 @@ pub fn Layout(
             {shell::skip()}
         </a>
         <div class="page-frame">
-            <header class="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 py-2.5 md:px-6">
+            <header class="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 py-1.5 md:px-6">
                 <a href=paths::LOCKS class="inline-flex items-center gap-2 rounded text-base font-semibold">
                     <img src="/favicon.svg" alt="" width="26" height="26" />
                     <span class="max-sm:sr-only">"Lockkeeper"</span>
@@ -64,7 +64,6 @@ pub fn Layout(
             </main>
             <footer class="flex flex-wrap gap-x-4 gap-y-1 border-t border-line px-4 py-4 text-xs text-muted md:px-6">
                 <span>{concat!("Lockkeeper ", env!("CARGO_PKG_VERSION"))}</span>
-                <span>{shell::data_source_note()}</span>
                 <NoAuthFooterNotice />
                 <a href=paths::HELP rel="external" class="underline underline-offset-2 hover:text-ink">
                     {shell::help()}

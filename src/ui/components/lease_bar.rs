@@ -70,7 +70,8 @@ impl LeaseProgress {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct LeaseText {
     text: String,
-    colour: &'static str,
+    /// CSS classes. A figure beside the bar is never cut.
+    class: &'static str,
     /// The full text, for columns that are too narrow.
     title: String,
 }
@@ -78,27 +79,25 @@ struct LeaseText {
 impl LeaseText {
     fn of(progress: LeaseProgress, is_gone: bool, now: Timestamp) -> Self {
         let default_title = || t::lease_title().to_owned();
-        let (text, colour, title) =
-            match format::lease(progress.lease, progress.outlives_lease, now) {
-                _ if is_gone => ("–".to_owned(), "text-muted", default_title()),
-                LeaseWords::None => (t::lease_none().to_owned(), "text-alarm", default_title()),
-                LeaseWords::Session => {
-                    let title = t::lease_session_title().to_owned();
-                    (t::lease_session().to_owned(), "text-ink", title)
-                }
-                LeaseWords::Left(left) if progress.at_risk => (left, "text-warn", default_title()),
-                LeaseWords::Left(left) => (left, "text-ink", default_title()),
-                LeaseWords::Over => (t::lease_over().to_owned(), "text-muted", default_title()),
-                LeaseWords::Past(since) => {
-                    let past = t::lease_past(since);
-                    (past.clone(), "text-alarm", past)
-                }
-            };
-        Self {
-            text,
-            colour,
-            title,
-        }
+        let (text, class, title) = match format::lease(progress.lease, progress.outlives_lease, now)
+        {
+            _ if is_gone => ("–".to_owned(), "text-muted", default_title()),
+            LeaseWords::None => (t::lease_none().to_owned(), "text-alarm", default_title()),
+            LeaseWords::Session => {
+                let title = t::lease_session_title().to_owned();
+                (t::lease_session().to_owned(), "text-ink", title)
+            }
+            LeaseWords::Left(left) if progress.at_risk => {
+                (left, "shrink-0 text-warn", default_title())
+            }
+            LeaseWords::Left(left) => (left, "shrink-0 text-ink", default_title()),
+            LeaseWords::Over => (t::lease_over().to_owned(), "text-muted", default_title()),
+            LeaseWords::Past(since) => {
+                let past = t::lease_past(since);
+                (past.clone(), "text-alarm", past)
+            }
+        };
+        Self { text, class, title }
     }
 }
 
@@ -246,12 +245,8 @@ pub fn LeaseBar(
     };
     let text = Memo::new(move |_| LeaseText::of(progress.get(), gone.get(), live.now.get()));
     let text = move || {
-        let LeaseText {
-            text,
-            colour,
-            title,
-        } = text.get();
-        view! { <span class=format!("truncate {colour}") title=title>{text}</span> }
+        let LeaseText { text, class, title } = text.get();
+        view! { <span class=format!("truncate {class}") title=title>{text}</span> }
     };
     view! { <span class="flex w-full items-center gap-2">{bar} {text}</span> }
 }

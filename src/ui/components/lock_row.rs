@@ -96,10 +96,15 @@ pub fn LockRow(
     let held = Memo::new(move |_| {
         let acquired_at = state.read().lock.acquired_at;
         match time_display.0.get() {
-            true => format::time_of_day(acquired_at),
+            // The zone is part of the heading, or of the label on phones.
+            true => format::clock_time(acquired_at),
             false => format::elapsed(acquired_at, live.now.get()),
         }
     });
+    let held_label = move || match time_display.0.get() {
+        true => t::since_in(format::zone_name(state.read_untracked().lock.acquired_at)) + " ",
+        false => t::held_for().to_owned(),
+    };
     let progress = Signal::derive(move || LeaseProgress::of(&state.read().lock));
     let is_gone = Signal::derive(move || state.read().removal.is_some());
     // The copy button is created on the first hover or focus, because few names are ever copied.
@@ -143,7 +148,7 @@ pub fn LockRow(
                 <LeaseBar progress gone=is_gone />
             </td>
             <td role="cell" class="cell-held whitespace-nowrap">
-                <span class="text-muted md:hidden">{t::held_for()}</span>
+                <span class="text-muted md:hidden">{held_label}</span>
                 {held}
             </td>
             {move || {

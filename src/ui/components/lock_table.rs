@@ -22,6 +22,7 @@ use self::navigation::RowOpening;
 use self::viewport::Viewport;
 use self::virtual_rows::{ServerPage, ViewState, VirtualRows};
 use super::demand_history::DemandHistory;
+use super::help_link::HelpLink;
 use super::lock_name::CommonPrefixes;
 use super::lock_peek::LockPeek;
 use super::lock_row::LockRow;
@@ -88,9 +89,11 @@ pub fn LockTable(
     let pending = Memo::new(move |_| rows.with(|rows| rows.pending_changes));
     let counted = Signal::derive(move || {
         let listed = rows.with(|rows| rows.total.saturating_sub(rows.lingering));
-        // Without a filter by state, possible locks are listed, too.
-        let is_filtered = query.with(|query| query.status != StatusFilter::All);
-        let all = live.with_counts(|counts| counts.all);
+        // Possible locks are not part of the total.
+        let has_total =
+            |query: &LocksQuery| query.is_filtered() && query.status != StatusFilter::Possible;
+        let is_filtered = query.with(has_total);
+        let all = live.with_counts(|counts| counts.unfiltered.all);
         match usize::try_from(all) {
             Ok(all) if is_filtered && all > listed => t::counted_of(listed, all),
             _ => t::counted(listed),
@@ -295,8 +298,9 @@ fn TableHead(
                 <ColumnHeading query sort=Sort::Held class="cell-held" />
                 <ColumnHeading query sort=Sort::Contention class="cell-wanted" />
                 <ColumnHeading query sort=Sort::Renewals class="cell-renewals" />
-                <th role="columnheader" scope="col" class="cell-nodes">
+                <th role="columnheader" scope="col" class="cell-nodes" aria-label=t::nodes()>
                     {t::nodes()}
+                    <HelpLink anchor="node-dots" topic=t::nodes() />
                 </th>
             </tr>
         </thead>

@@ -33,6 +33,7 @@ pub mod group_cards;
 pub mod group_select;
 pub mod group_strips;
 pub mod health_strip;
+pub mod help_link;
 mod hold_histogram;
 pub mod incident_button;
 pub mod language_switch;

@@ -4,63 +4,32 @@
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 
-use super::activity::{ActivityContent, ActivityData, INITIAL_HOLDS, RangeControls, TimeForm};
+use super::activity::{ActivityContent, ActivitySource, RangeControls, TimeForm};
 use super::resource_view::ResourceView;
 use crate::domain::activity::owner_summary::OwnerSummary;
-use crate::domain::activity::time_range::TimeRange;
 use crate::domain::{Activity, OwnerIdentity};
 use crate::ui::activity_view::ActivityView;
+use crate::ui::format;
 use crate::ui::i18n::owner as t;
-use crate::ui::live::{Live, ServerResource};
-use crate::ui::{calls, format};
+use crate::ui::live::Live;
 
-/// The history of one owner in the range of the URL. A copyable handle.
-#[derive(Clone, Copy)]
-pub struct OwnerHistorySource {
-    view: Memo<ActivityView>,
-    range: Memo<TimeRange>,
-    loading: ServerResource<Activity>,
-    data: ActivityData,
-}
-
-impl OwnerHistorySource {
-    /// Loads the history and keeps it current. Must not be called inside a `Suspense`, see
-    /// [`super::lock_history::load`].
-    pub fn load(identity: OwnerIdentity) -> Self {
-        let live = Live::expect();
-        let search = use_location().search;
-        let view = Memo::new(move |_| {
-            search.with(|search| ActivityView::parse_for_owner(search, &identity))
-        });
-        let query = Memo::new(move |_| view.with(ActivityView::data_query));
-        let loading =
-            ServerResource::new(move || calls::activity_page(query.get_untracked(), INITIAL_HOLDS));
-        let data = ActivityData::new();
-        data.refresh(query);
-        // A selected range is shown at once, as on the activity page.
-        let range = Memo::new(move |_| {
-            let fixed = view.with(ActivityView::fixed_range);
-            let loaded = || data.get().map(|loaded| loaded.range());
-            let now = || view.with(|view| view.range.resolve(live.now.get_untracked()));
-            fixed.or_else(loaded).unwrap_or_else(now)
-        });
-        Self {
-            view,
-            range,
-            loading,
-            data,
-        }
-    }
+/// Loads the history of one owner in the range of the URL, and keeps it current. Must not be called
+/// inside a `Suspense`, see [`super::lock_history::load`].
+pub fn load(identity: OwnerIdentity) -> ActivitySource {
+    let search = use_location().search;
+    let view =
+        Memo::new(move |_| search.with(|search| ActivityView::parse_for_owner(search, &identity)));
+    ActivitySource::load(view)
 }
 
 /// The history of the owner.
 #[component]
 pub fn OwnerHistory(
     /// The history.
-    source: OwnerHistorySource,
+    source: ActivitySource,
 ) -> impl IntoView {
     let live = Live::expect();
-    let OwnerHistorySource {
+    let ActivitySource {
         view,
         range,
         loading,

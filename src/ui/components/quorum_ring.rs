@@ -30,7 +30,7 @@ pub fn QuorumRing(
         .map(|(nth, (_, state))| dot(nth, count, *state))
         .collect_view();
     view! {
-        <svg class="size-8 shrink-0" viewBox=format!("0 0 {SIDE} {SIDE}") role="img" aria-label=label>
+        <svg class="size-6 shrink-0" viewBox=format!("0 0 {SIDE} {SIDE}") role="img" aria-label=label>
             <title>{label.clone()}</title>
             {dots}
         </svg>

@@ -9,6 +9,7 @@ mod view_list;
 use leptos::prelude::*;
 
 use crate::ui::i18n::views as t;
+use crate::ui::kit::Menu;
 use crate::ui::lazy::{lazy, lazy_view};
 use crate::ui::locks_query::LocksQuery;
 pub use browser_views::load_views;
@@ -33,8 +34,8 @@ pub fn SavedViews(
     // How often the menu was opened: the views of the team are loaded again each time.
     let openings = RwSignal::new(0_u32);
     let is_opened = Memo::new(move |_| openings.get() > 0);
-    let on_toggle = move |event: leptos::ev::Event| {
-        if event_target::<web_sys::Element>(&event).has_attribute("open") {
+    let on_toggle = move |is_open| {
+        if is_open {
             openings.update(|openings| *openings += 1);
         }
     };
@@ -44,14 +45,9 @@ pub fn SavedViews(
             .then(|| lazy_view(move || menu(query, openings)))
     };
     view! {
-        <details class="needs-script relative" on:toggle=on_toggle>
-            <summary class="inline-flex h-7 list-none items-center rounded-md px-2 hover:bg-sunken hover:text-ink">
-                {t::views()}
-            </summary>
-            <div class="absolute start-0 top-full z-20 mt-1 flex w-72 flex-col gap-2 rounded-md border border-line-strong bg-surface p-2 text-ink shadow-high">
-                {move || menu()}
-            </div>
-        </details>
+        <Menu label=t::views().to_owned() class="needs-script" list_class="w-72 flex-col gap-2" stays_open=true on_toggle>
+            {move || menu()}
+        </Menu>
     }
 }
 

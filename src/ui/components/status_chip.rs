@@ -49,7 +49,7 @@ pub fn StatusChip(
                 href
                 current
                 no_scroll=true
-                class="inline-flex h-6 items-center gap-1.5 rounded-full border border-line px-2.5 whitespace-nowrap hover:border-line-strong aria-[current]:border-accent aria-[current]:bg-accent-soft"
+                class="inline-flex h-6 items-center gap-1.5 rounded-full border border-line px-2 whitespace-nowrap hover:border-line-strong aria-[current]:border-accent aria-[current]:bg-accent-soft"
             >
                 <span class="text-muted">{t::status_filter(filter)}</span>
                 <span class=move || format!("font-semibold {}", colour())>{figure}</span>

@@ -10,13 +10,14 @@ use super::saved_views::SavedViews;
 use super::time_display::TimeDisplay;
 use crate::domain::GroupBy;
 use crate::domain::listing::Sort;
-use crate::ui::i18n::{grouping, locks as t, shell};
-use crate::ui::kit::{Icon, IconName, Link, PhoneSheet, use_replace_address};
+use crate::ui::i18n::{grouping, locks as t, punctuation, shell};
+use crate::ui::kit::menu::MENU_ENTRY;
+use crate::ui::kit::{Icon, IconName, Link, Menu, PhoneSheet, use_replace_address};
 use crate::ui::lazy::{lazy, lazy_view};
 use crate::ui::locks_query::LocksQuery;
 
 /// The class of the toolbar's buttons.
-const BUTTON_CLASS: &str = "needs-script inline-flex h-7 items-center rounded-md px-2 hover:bg-sunken hover:text-ink aria-pressed:bg-accent-soft";
+const BUTTON_CLASS: &str = "needs-script inline-flex h-7 items-center gap-1 rounded-md px-2 hover:bg-sunken hover:text-ink aria-pressed:bg-accent-soft [&_svg]:size-3.5";
 
 /// The toolbar above a table.
 #[component]
@@ -54,9 +55,12 @@ pub fn TableBar(
                     }
                 }
             >
-                {move || if is_paused.get() { t::resume() } else { t::pause() }}
+                {move || match is_paused.get() {
+                    true => view! { <Icon name=IconName::Play /> {t::resume()} },
+                    false => view! { <Icon name=IconName::Pause /> {t::pause()} },
+                }}
             </button>
-            <GroupByChoice query />
+            <GroupByMenu query />
             <SavedViews query />
             <button
                 type="button"
@@ -66,7 +70,7 @@ pub fn TableBar(
             >
                 {t::absolute_times()}
             </button>
-            <ExportLinks query />
+            <ExportMenu query />
             <PageLinkButton />
             </PhoneSheet>
             <span role="status">
@@ -106,9 +110,9 @@ fn PageLinkButton() -> impl IntoView {
     }
 }
 
-/// Links that export the filtered and sorted list as a file.
+/// A menu that exports the filtered and sorted list as a file.
 #[component]
-fn ExportLinks(query: Memo<LocksQuery>) -> impl IntoView {
+fn ExportMenu(query: Memo<LocksQuery>) -> impl IntoView {
     let link = move |kind: &'static str, label: &'static str, title: &'static str| {
         view! {
             <a
@@ -116,18 +120,17 @@ fn ExportLinks(query: Memo<LocksQuery>) -> impl IntoView {
                 rel="external"
                 download=format!("locks.{kind}")
                 title=title
-                class="inline-flex h-7 items-center rounded-md px-2 hover:bg-sunken hover:text-ink"
+                class=MENU_ENTRY
             >
                 {label}
             </a>
         }
     };
     view! {
-        <span class="inline-flex items-center">
-            <span class="me-1" aria-hidden="true">{t::export()}</span>
+        <Menu label=t::export().to_owned() icon=IconName::Download>
             {link("csv", "CSV", t::export_csv())}
             {link("json", "JSON", t::export_json())}
-        </span>
+        </Menu>
     }
 }
 
@@ -156,33 +159,28 @@ fn SortChoice(query: Memo<LocksQuery>) -> impl IntoView {
 
 /// The grouping. The choices are links, so that they work without JavaScript.
 #[component]
-fn GroupByChoice(query: Memo<LocksQuery>) -> impl IntoView {
+fn GroupByMenu(query: Memo<LocksQuery>) -> impl IntoView {
+    let name = |by: Option<GroupBy>| by.map_or_else(grouping::no_grouping, grouping::by);
     let choice = move |by: Option<GroupBy>| {
         let href = Signal::derive(move || query.with(|query| query.with_group_by(by).path()));
         let current = Memo::new(move |_| query.with(|query| query.group_by == by));
-        let (label, title) = match by {
-            Some(by) => (grouping::by(by), grouping::description(by)),
-            None => (grouping::no_grouping(), grouping::no_grouping_description()),
-        };
+        let title = by.map_or_else(grouping::no_grouping_description, grouping::description);
         view! {
-            <Link
-                href
-                current
-                no_scroll=true
-                title=title
-                class="inline-flex h-7 items-center rounded-md px-2 hover:bg-sunken hover:text-ink aria-[current]:bg-accent-soft aria-[current]:text-ink"
-            >
-                {label}
+            <Link href current no_scroll=true title=title class=MENU_ENTRY>
+                {name(by)}
             </Link>
         }
     };
     let all = [None]
         .into_iter()
         .chain(GroupBy::VARIANTS.iter().copied().map(Some));
+    let label = Signal::derive(move || {
+        let by = query.with(|query| query.group_by);
+        punctuation::labelled(grouping::group_by(), name(by))
+    });
     view! {
-        <nav aria-label=grouping::group_by() class="flex flex-wrap items-center">
-            <span class="me-1" aria-hidden="true">{grouping::group_by()}</span>
-            {all.map(choice).collect_view()}
+        <nav aria-label=grouping::group_by()>
+            <Menu label>{all.map(choice).collect_view()}</Menu>
         </nav>
     }
 }

@@ -130,7 +130,7 @@ mod tests {
         let mut held = lock(&[1], NOW, NOW);
         assert_eq!(
             expiry_sentence(&held, NOW),
-            "Expires in 00:30 unless renewed."
+            "Expires in 30 s unless renewed."
         );
         held.nodes = ["a", "b", "c"]
             .map(|node| NodeObservation {
@@ -140,7 +140,7 @@ mod tests {
             .to_vec();
         assert_eq!(
             expiry_sentence(&held, NOW),
-            "The quorum is lost in 00:30 unless the lock is renewed."
+            "The quorum is lost in 30 s unless the lock is renewed."
         );
         held.lease = Lease::Never;
         assert_eq!(expiry_sentence(&held, NOW), "Does not expire.");

@@ -59,6 +59,7 @@ messages! {
     not_loaded: "Not loaded", "未加载";
     node_outage(node: &str, state: &str): "{node} {state}", "{node} {state}";
     truncated(n: usize): "Only the latest {n} holds of this range are shown. Choose a shorter range, a group or a name for the others.", "仅显示此范围内最近的 {n} 次持有。要查看其余记录，请缩短范围、选择组或名称。";
+    made_up_until(until: String): "Demo: everything before {until} is made up. What follows is observed on real servers.", "演示：{until} 之前的内容均为虚构，之后的内容来自真实服务器。";
     from_memory: "The history is not read from the storage. The page shows what this console has observed since its start.", "历史未从存储读取。本页显示控制台启动以来观测到的内容。";
     not_refreshed(time: String): "Not refreshed since {time}.", "自 {time} 起未刷新。";
     loading: "Loading…", "正在加载…";

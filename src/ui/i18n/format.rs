@@ -34,7 +34,7 @@ pub fn lease(lease: Lease, outlives: bool, now: Timestamp) -> LeaseWords {
             LeaseWords::Left(countdown(at.millis_since(now).unsigned_abs()))
         }
         Lease::Expires { at, .. } if outlives => {
-            LeaseWords::Past(clock(now.millis_since(at).unsigned_abs()))
+            LeaseWords::Past(rough(now.millis_since(at).unsigned_abs()))
         }
         Lease::Expires { .. } => LeaseWords::Over,
     }
@@ -47,35 +47,23 @@ pub fn capital(sentence: &str) -> String {
     first.into_iter().flatten().chain(chars).collect()
 }
 
-/// The remaining time, rounded up, so that zero means expired: `00:26`, `7 h 12 min`.
+/// The remaining time, rounded up to seconds, so that zero means expired: `26 s`, `7 h 12 min`.
 pub fn countdown(ms: u64) -> String {
-    clock(ms.div_ceil(1000) * 1000)
+    seconds(ms.div_ceil(1000))
 }
 
-/// A duration as a clock: `00:21`, `04:12`, `7 h 12 min`, `3 d 4 h`.
-pub fn clock(ms: u64) -> String {
-    let s = ms / 1000;
-    match s {
-        0..3_600 => format!("{:02}:{:02}", s / 60, s % 60),
-        _ => coarse(s),
-    }
-}
-
-/// The time since a start, as a clock.
+/// The time since a start in whole seconds, for figures that tick: `21 s`, `4 min 12 s`.
 pub fn elapsed(since: Timestamp, now: Timestamp) -> String {
-    clock(u64::try_from(now.since(since).as_millis()).unwrap_or(u64::MAX))
+    seconds(now.since(since).as_secs())
 }
 
-/// A duration with units: `350 ms`, `1.2 s`, `12 s`, `4 min 12 s`, `7 h 12 min`, `3 d 4 h`.
+/// A duration: `350 ms`, `1.2 s`, `12 s`, `4 min 12 s`, `7 h 12 min`, `3 d 4 h`.
 pub fn span(ms: u64) -> String {
     let s = ms / 1000;
     match ms {
         0..1_000 => units::ms(ms),
         1_000..10_000 if ms % 1_000 >= 100 => units::tenths(s, ms % 1_000 / 100),
-        1_000..60_000 => units::s(s),
-        60_000..3_600_000 if s.is_multiple_of(60) => units::min(s / 60),
-        60_000..3_600_000 => units::min_s(s / 60, s % 60),
-        _ => coarse(s),
+        _ => seconds(s),
     }
 }
 
@@ -84,10 +72,7 @@ pub fn ago(moment: Timestamp, now: Timestamp) -> String {
     let ms = u64::try_from(now.since(moment).as_millis()).unwrap_or(u64::MAX);
     units::ago(match ms {
         0..10_000 => units::tenths(ms / 1_000, ms % 1_000 / 100),
-        10_000..120_000 => units::s(ms / 1_000),
-        120_000..7_200_000 => units::min(ms / 60_000),
-        7_200_000..172_800_000 => units::h(ms / 3_600_000),
-        _ => units::d(ms / 86_400_000),
+        _ => rough(ms),
     })
 }
 
@@ -151,7 +136,7 @@ pub fn count(n: u64) -> String {
     }
 }
 
-/// A round trip in milliseconds: `0.38 ms`, `12 ms`.
+/// A round trip in milliseconds: `0.4 ms`, `12 ms`.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -159,8 +144,9 @@ pub fn count(n: u64) -> String {
 )]
 pub fn latency(ms: f64) -> String {
     if ms < 10.0 {
-        let hundredths = (ms * 100.0).round() as u64;
-        units::ms_hundredths(hundredths / 100, hundredths % 100)
+        // A reply takes some time.
+        let tenths = (ms * 10.0).round().max(1.0) as u64;
+        units::ms_tenths(tenths / 10, tenths % 10)
     } else {
         units::ms(ms.round() as u64)
     }
@@ -188,12 +174,26 @@ pub fn shorten(text: &str, max_chars: usize) -> String {
     format!("{head}…{rest}")
 }
 
-fn coarse(s: u64) -> String {
-    match (s / 3_600, s / 60 % 60, s / 86_400, s / 3_600 % 24) {
-        (h @ 0..24, 0, _, _) => units::h(h),
-        (h @ 0..24, min, _, _) => units::h_min(h, min),
-        (_, _, d, 0) => units::d(d),
-        (_, _, d, h) => units::d_h(d, h),
+/// A duration with one unit.
+fn rough(ms: u64) -> String {
+    match ms {
+        0..120_000 => units::s(ms / 1_000),
+        120_000..7_200_000 => units::min(ms / 60_000),
+        7_200_000..172_800_000 => units::h(ms / 3_600_000),
+        _ => units::d(ms / 86_400_000),
+    }
+}
+
+/// A duration of whole seconds with at most two units.
+fn seconds(s: u64) -> String {
+    match (s / 86_400, s / 3_600 % 24, s / 60 % 60, s % 60) {
+        (0, 0, 0, s) => units::s(s),
+        (0, 0, min, 0) => units::min(min),
+        (0, 0, min, s) => units::min_s(min, s),
+        (0, h, 0, _) => units::h(h),
+        (0, h, min, _) => units::h_min(h, min),
+        (d, 0, _, _) => units::d(d),
+        (d, h, _, _) => units::d_h(d, h),
     }
 }
 
@@ -205,10 +205,11 @@ mod tests {
     #[test]
     fn a_countdown_is_zero_only_after_expiry() {
         for (ms, expected) in [
-            (26_000, "00:26"),
-            (25_001, "00:26"),
-            (1, "00:01"),
-            (0, "00:00"),
+            (26_000, "26 s"),
+            (25_001, "26 s"),
+            (347_000, "5 min 47 s"),
+            (1, "1 s"),
+            (0, "0 s"),
             (25_920_000, "7 h 12 min"),
             (54_000_000, "15 h"),
         ] {
@@ -225,11 +226,17 @@ mod tests {
             (59_999, "59 s"),
             (120_000, "2 min"),
             (252_000, "4 min 12 s"),
+            (7_200_000, "2 h"),
+            (273_600_000, "3 d 4 h"),
         ];
         for (ms, expected) in spans {
             assert_eq!(span(ms), expected);
         }
         let now = Timestamp::from_millis(1_000_000_000);
+        // A figure that ticks has neither tenths nor milliseconds, and the same units.
+        for (ms, expected) in [(-50, "0 s"), (1_250, "1 s"), (347_900, "5 min 47 s")] {
+            assert_eq!(elapsed(now.plus_millis(-ms), now), expected);
+        }
         for (ms, expected) in [
             (240, "0.2 s ago"),
             (12_000, "12 s ago"),
@@ -246,11 +253,23 @@ mod tests {
         assert_eq!(lease(Lease::Never, false, now), LeaseWords::None);
         assert_eq!(
             lease(Lease::until(now.plus_millis(9_000), now), false, now),
-            LeaseWords::Left("00:09".into())
+            LeaseWords::Left("9 s".into())
         );
         assert_eq!(lease(Lease::until(now, now), false, now), LeaseWords::Over);
         let past = Lease::until(now.plus_millis(-1_200_000), now);
-        assert_eq!(lease(past, true, now), LeaseWords::Past("20:00".into()));
+        assert_eq!(lease(past, true, now), LeaseWords::Past("20 min".into()));
+    }
+
+    #[test]
+    fn a_round_trip_has_at_most_one_decimal() {
+        for (ms, expected) in [
+            (0.01, "0.1 ms"),
+            (0.38, "0.4 ms"),
+            (9.94, "9.9 ms"),
+            (12.4, "12 ms"),
+        ] {
+            assert_eq!(latency(ms), expected);
+        }
     }
 
     #[test]

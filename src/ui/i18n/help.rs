@@ -12,10 +12,7 @@ pub mod advice {
     }
 }
 
-pub use super::terms::{
-    at_risk, contended, endless, fragment, held, no_expiry, overdue, partial, restart_hazard,
-    split, unknown,
-};
+pub use super::terms::{held, partial, split, unknown};
 
 messages! {
     intro: "Definitions of terms, verdicts and flags, the search syntax, and the limits of observation.", "本页说明术语、状态和标记的含义、搜索语法，以及观测的局限。";
@@ -71,6 +68,13 @@ messages! {
     fragment_is: "The owner is on fewer nodes than the quorum.", "持有者所在的节点数低于多数派。";
     restart_hazard_is: "A node that counts toward the quorum restarted without safe persistence within the longest lease: it may have lost a lock.", "计入多数派的某个节点在最长租约时间内重启过，且没有可靠的持久化，可能丢失了锁。";
 
+    dots: "Node dots", "节点圆点";
+    dots_intro: "A lock has one dot per node of its group. The names of the nodes are in the tooltip.", "每把锁对组内的每个节点显示一个圆点。悬停可查看节点名称。";
+    dot_holds_is: "The node shows the lock with its owner.", "该节点上有此锁，持有者一致。";
+    dot_other_is: "The node shows the lock with another owner.", "该节点上有此锁，但持有者不同。";
+    dot_unreachable_is: "The node did not reply, so it is not known whether it has the lock.", "该节点未应答，无法得知其上是否有此锁。";
+    dot_absent_is: "The node replied that it does not have the lock.", "该节点应答其上没有此锁。";
+
     search: "Search", "搜索";
     search_intro: "Words are matched against names, owners and fingerprints. Fields narrow the list, and all of them must match. A leading minus negates a condition. The search is part of the URL.", "关键词用于匹配名称、持有者和指纹。字段用于缩小范围，须同时满足所有条件。条件前加减号表示取反。搜索条件保存在 URL 中。";
     search_write: "Syntax", "语法";
@@ -93,6 +97,7 @@ messages! {
     activity_find: "To see what happened at 03:07, enter the time or open `/activity?at=03:07`. Drag over the lanes to zoom in; the range is part of the URL. Times in URLs, forms and copied texts are UTC; the settings select UTC or local time for the others.", "要查看 03:07 的情况，请输入该时间或打开 `/activity?at=03:07`。在时间线上拖动可放大，时间范围保存在 URL 中。URL、表单和复制文本中的时间均为 UTC；其他时间可在设置中选择 UTC 或本地时间。";
 
     limits: "Limits of observation", "观测的局限";
+    limit_latest: "Every page shows the latest reply of each node, and how old it is if it is not recent.", "各页面显示每个节点最近一次应答的结果；若结果不是最新的，会注明时间。";
     limit_free: "A lock that no node shows is “not observed”, not free: an observer cannot prove that no client relies on it.", "节点上没有的锁显示为“未观测到”，而不是“空闲”，因为仅凭观测无法证明没有客户端依赖它。";
     limit_process: "The console cannot determine whether the owner's process is running. The value on a node is a claim, and releasing the lock does not stop the process.", "控制台无法确定持有者的进程是否仍在运行。节点上的值只是声明，释放锁也不会停止该进程。";
     limit_contention: "Redis does not report failed attempts to acquire a lock, so the console cannot determine whether other clients are waiting. Contention is shown as evidence with its source.", "Redis 不会上报获取锁失败的尝试，因此控制台无法确定是否有其他客户端在等待。竞争情况以依据的形式展示，并注明来源。";

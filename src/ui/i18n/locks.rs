@@ -85,6 +85,7 @@ messages! {
     owner_column: "Owner", "持有者";
     lease_column: "Lease", "租约";
     held_column: "Held", "持有时长";
+    since_in(zone: String): "Since {zone}", "始于 {zone}";
     renewals_column: "Renewals", "续租";
     contention_column: "Wanted", "需求";
 
@@ -110,7 +111,7 @@ pub fn counted(n: usize) -> String {
     }
 }
 
-/// The number of locks in the list, and of all locks that the filter by state excludes or not.
+/// The number of locks in a filtered list, and of all locks.
 pub fn counted_of(n: usize, all: usize) -> String {
     let (figure, all) = (thousands(n), thousands(all));
     match locale() {

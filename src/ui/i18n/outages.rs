@@ -101,8 +101,8 @@ mod tests {
         );
         assert_eq!(margin(&group).as_deref(), Some("can lose 1 more"));
         assert_eq!(
-            outage("orders", &group.nodes[2], "00:12".to_owned()),
-            "Node c of orders has been down for 00:12."
+            outage("orders", &group.nodes[2], "12 s".to_owned()),
+            "Node c of orders has been down for 12 s."
         );
         group.nodes[0].state = NodeState::Down;
         group.nodes[1].state = NodeState::Refused;

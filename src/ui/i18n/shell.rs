@@ -14,9 +14,9 @@ messages! {
     mine: "My locks", "我的锁";
     audit: "Audit", "审计";
     webhooks: "Webhooks", "Webhook 通知";
+    what_is_this: "What is this?", "这是什么？";
     help: "Help", "帮助";
     javascript_disabled: "JavaScript is disabled, so this page does not update. Reload it for current data.", "JavaScript 已禁用，本页不会自动更新。如需最新数据，请刷新页面。";
-    data_source_note: "Data is from the latest reply of each node.", "数据为各节点最近一次应答的结果。";
     page_crashed: "The page crashed.", "页面已崩溃。";
     page_crashed_advice: "No locks were changed. Reload the page. If it crashes again, the browser console shows the error. ", "锁未受影响。请刷新页面；如再次崩溃，请查看浏览器控制台中的错误信息。";
     reload: "Reload", "刷新";
@@ -39,7 +39,7 @@ messages! {
     local_time: "Local time", "本地时间";
     enable_notifications: "Enable notifications", "开启通知";
     disable_notifications: "Disable notifications", "关闭通知";
-    notifications_enabled: "The browser notifies you when more of the listed locks need attention while this tab is in the background.", "当此标签页处于后台，且列表中有更多锁需要处理时，浏览器会通知您。";
+    notifications_enabled: "The browser notifies you when more locks need attention while this tab is in the background.", "当此标签页处于后台，且有更多锁需要处理时，浏览器会通知您。";
     notifications_blocked: "The browser blocks notifications. Allow them in the site settings next to the address bar.", "浏览器已阻止通知。请在地址栏旁的网站设置中允许通知。";
 
     // Freshness of the data.

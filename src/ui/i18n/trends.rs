@@ -4,7 +4,7 @@ messages! {
     held: "Held", "持有中";
     attempts: "Attempts", "尝试获取";
     slowest_round_trip: "Slowest reply", "最慢应答";
-    time: "Time (UTC)", "时间（UTC）";
+    time: "Time", "时间";
     as_table: "Show as a table", "以表格显示";
     last_minutes: "The last 15 minutes", "最近 15 分钟";
     range(least: String, most: String): "{least} to {most} in the last 15 min", "最近 15 分钟：{least}至 {most}";

@@ -5,7 +5,7 @@ use crate::ui::i18n::locale;
 
 messages! {
     ms(n: u64): "{n} ms", "{n} 毫秒";
-    ms_hundredths(ms: u64, hundredths: u64): "{ms}.{hundredths:02} ms", "{ms}.{hundredths:02} 毫秒";
+    ms_tenths(ms: u64, tenth: u64): "{ms}.{tenth} ms", "{ms}.{tenth} 毫秒";
     s(n: u64): "{n} s", "{n} 秒";
     tenths(s: u64, tenth: u64): "{s}.{tenth} s", "{s}.{tenth} 秒";
     min(n: u64): "{n} min", "{n} 分钟";

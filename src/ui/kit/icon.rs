@@ -13,14 +13,22 @@ pub enum IconName {
     ArrowDown,
     /// Back.
     ArrowLeft,
+    /// Opens a menu.
+    Caret,
     /// Success.
     Check,
     /// Copy to the clipboard.
     Copy,
+    /// Export as a file.
+    Download,
     /// The dark theme.
     Moon,
     /// The system's theme.
     Monitor,
+    /// Stop changes.
+    Pause,
+    /// Continue.
+    Play,
     /// Add.
     Plus,
     /// Refresh.
@@ -33,8 +41,6 @@ pub enum IconName {
     Sortable,
     /// The light theme.
     Sun,
-    /// A table of values.
-    Table,
     /// Remove, close.
     Cross,
 }
@@ -50,10 +56,16 @@ impl IconName {
             Self::ArrowUp => &["m5 12 7-7 7 7", "M12 19V5"],
             Self::ArrowDown => &["M12 5v14", "m19 12-7 7-7-7"],
             Self::ArrowLeft => &["m12 19-7-7 7-7", "M19 12H5"],
+            Self::Caret => &["m6 9 6 6 6-6"],
             Self::Check => &["M20 6 9 17l-5-5"],
             Self::Copy => &[
                 "M10 8h10a2 2 0 0 1 2 2v10a2 2 0 0 1-2 2H10a2 2 0 0 1-2-2V10a2 2 0 0 1 2-2Z",
                 "M4 16c-1.1 0-2-.9-2-2V4c0-1.1.9-2 2-2h10c1.1 0 2 .9 2 2",
+            ],
+            Self::Download => &[
+                "M12 15V3",
+                "m7 10 5 5 5-5",
+                "M21 15v4a2 2 0 0 1-2 2H5a2 2 0 0 1-2-2v-4",
             ],
             Self::Moon => &[
                 "M20.985 12.486a9 9 0 1 1-9.473-9.472c.405-.022.617.46.402.803a6 6 0 0 0 8.268 8.268c.344-.215.825-.004.803.401",
@@ -63,6 +75,8 @@ impl IconName {
                 "M8 21h8",
                 "M12 17v4",
             ],
+            Self::Pause => &["M6 4h4v16H6Z", "M14 4h4v16h-4Z"],
+            Self::Play => &["m6 3 14 9-14 9Z"],
             Self::Plus => &["M5 12h14", "M12 5v14"],
             Self::Refresh => &[
                 "M21 12a9 9 0 1 1-9-9c2.52 0 4.93 1 6.74 2.74L21 8",
@@ -92,7 +106,6 @@ impl IconName {
                 "m6.34 17.66-1.41 1.41",
                 "m19.07 4.93-1.41 1.41",
             ],
-            Self::Table => &["M4 5h16v14H4Z", "M4 12h16", "M12 5v14"],
             Self::Cross => &["M18 6 6 18", "m6 6 12 12"],
         }
     }

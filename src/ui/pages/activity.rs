@@ -6,17 +6,15 @@ use leptos_router::hooks::use_location;
 
 use crate::domain::Activity;
 use crate::ui::activity_view::ActivityView;
-use crate::ui::components::activity::{
-    ActivityContent, ActivityData, INITIAL_HOLDS, RangeControls, TimeForm,
-};
+use crate::ui::components::activity::{ActivityContent, ActivitySource, RangeControls, TimeForm};
 use crate::ui::components::copy_link::CopyLink;
 use crate::ui::components::group_select::GroupSelect;
 use crate::ui::components::page_search::PageSearch;
 use crate::ui::components::resource_view::{AwaitSnapshot, ResourceView};
 use crate::ui::i18n::activity as t;
 use crate::ui::kit::use_replace_address;
-use crate::ui::live::{Live, ServerResource};
-use crate::ui::{calls, paths};
+use crate::ui::live::Live;
+use crate::ui::paths;
 
 /// The activity page.
 #[component]
@@ -24,18 +22,12 @@ pub fn ActivityPage() -> impl IntoView {
     let live = Live::expect();
     let search = use_location().search;
     let view = Memo::new(move |_| search.with(|search| ActivityView::parse(search)));
-    let query = Memo::new(move |_| view.with(ActivityView::data_query));
-    let loading =
-        ServerResource::new(move || calls::activity_page(query.get_untracked(), INITIAL_HOLDS));
-    let data = ActivityData::new();
-    data.refresh(query);
-    // A selected range is shown at once, with the part of the history that is loaded already.
-    let range = Memo::new(move |_| {
-        let fixed = view.with(ActivityView::fixed_range);
-        let loaded = || data.get().map(|loaded| loaded.range());
-        let now = || view.with(|view| view.range.resolve(live.now.get_untracked()));
-        fixed.or_else(loaded).unwrap_or_else(now)
-    });
+    let ActivitySource {
+        range,
+        loading,
+        data,
+        ..
+    } = ActivitySource::load(view);
     // A shared link shows the same time to its readers.
     let link = Signal::derive(move || view.get().with_range(range.get()).path());
     let show = Callback::new(move |activity: Activity| {

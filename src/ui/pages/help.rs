@@ -7,8 +7,11 @@ use leptos::html;
 use leptos::prelude::*;
 use leptos_meta::Title;
 
+use crate::domain::{Flag, Verdict};
+use crate::ui::components::node_dots::{Dot, NodeMark};
 use crate::ui::components::resource_view::AwaitSnapshot;
 use crate::ui::components::shortcuts_dialog::ShortcutsTable;
+use crate::ui::components::verdict_badge::{FlagBadges, VerdictBadge};
 use crate::ui::components::verdict_diagram::VerdictDiagram;
 use crate::ui::i18n::{help, palette, shell};
 
@@ -50,6 +53,7 @@ fn Contents() -> impl IntoView {
         ("terms", help::words()),
         ("verdicts", help::verdicts()),
         ("flags", help::flags()),
+        ("node-dots", help::dots()),
         ("advice", help::advice::title()),
         ("search", help::search()),
         ("activity", help::activity()),
@@ -82,11 +86,15 @@ fn Contents() -> impl IntoView {
                 <p>{help::verdicts_intro()}</p>
                 <div class="grid items-start gap-6 md:grid-cols-[22rem_1fr]">
                     <VerdictDiagram />
-                    {definition_list(verdict_definitions())}
+                    <dl>{verdict_definitions().map(verdict_row).collect_view()}</dl>
                 </div>
             </Section>
             <Section id="flags" title=help::flags()>
-                {definition_list(flag_definitions())}
+                <dl>{flag_definitions().map(flag_row).collect_view()}</dl>
+            </Section>
+            <Section id="node-dots" title=help::dots()>
+                <p>{help::dots_intro()}</p>
+                <dl>{dot_definitions().map(dot_row).collect_view()}</dl>
             </Section>
             <Section id="advice" title=help::advice::title()>
                 <p>{help::advice::intro()}</p>
@@ -152,15 +160,46 @@ fn advice_definitions() -> [(&'static str, &'static str); 3] {
 }
 
 fn definition_list<const N: usize>(terms: [(&'static str, &'static str); N]) -> impl IntoView {
-    let row = |(term, meaning)| {
-        view! {
-            <div class="grid gap-x-4 border-b border-line py-1.5 sm:grid-cols-[9rem_1fr]">
-                <dt class="font-medium">{term}</dt>
-                <dd>{meaning}</dd>
-            </div>
-        }
+    let row = |(term, meaning): (&'static str, _)| {
+        view! { <Definition term=term.into_any() meaning /> }
     };
     view! { <dl>{terms.map(row).collect_view()}</dl> }
+}
+
+/// A term as it is drawn on the other pages, and its meaning.
+#[component]
+fn Definition(
+    /// The term.
+    term: AnyView,
+    /// Its meaning.
+    meaning: &'static str,
+    /// The target of links to the explanation.
+    #[prop(optional, into)]
+    id: Option<String>,
+) -> impl IntoView {
+    view! {
+        <div id=id class="grid items-baseline gap-x-4 border-b border-line py-1.5 target:bg-accent-soft sm:grid-cols-[9rem_1fr]">
+            <dt class="font-medium">{term}</dt>
+            <dd>{meaning}</dd>
+        </div>
+    }
+}
+
+fn verdict_row((verdict, meaning): (Verdict, &'static str)) -> impl IntoView {
+    let term = view! { <VerdictBadge verdict /> }.into_any();
+    view! { <Definition term meaning id=format!("verdict-{}", verdict.slug()) /> }
+}
+
+fn flag_row((flag, meaning): (Flag, &'static str)) -> impl IntoView {
+    let term = view! { <FlagBadges flags=vec![flag] evidence=Vec::new() /> }.into_any();
+    view! { <Definition term meaning id=format!("flag-{}", flag.slug()) /> }
+}
+
+fn dot_row((mark, meaning): (NodeMark, &'static str)) -> impl IntoView {
+    let term = view! {
+        <span class="inline-flex items-center gap-1.5"><Dot mark /> {mark.label()}</span>
+    };
+    view! { <Definition term=term.into_any() meaning /> }
 }
 
 fn search_examples() -> impl IntoView {
@@ -217,30 +256,40 @@ fn term_definitions() -> [(&'static str, &'static str); 11] {
     ]
 }
 
-fn verdict_definitions() -> [(&'static str, &'static str); 4] {
+fn verdict_definitions() -> [(Verdict, &'static str); 4] {
     [
-        (help::held(), help::held_is()),
-        (help::unknown(), help::unknown_is()),
-        (help::split(), help::split_is()),
-        (help::partial(), help::partial_is()),
+        (Verdict::Held, help::held_is()),
+        (Verdict::Unknown, help::unknown_is()),
+        (Verdict::Split, help::split_is()),
+        (Verdict::Partial, help::partial_is()),
     ]
 }
 
-fn flag_definitions() -> [(&'static str, &'static str); 8] {
+fn flag_definitions() -> [(Flag, &'static str); 8] {
     [
-        (help::no_expiry(), help::no_expiry_is()),
-        (help::at_risk(), help::at_risk_is()),
-        (help::overdue(), help::overdue_is()),
-        (help::endless(), help::endless_is()),
-        (help::contended(), help::contended_is()),
-        (help::split(), help::split_flag_is()),
-        (help::fragment(), help::fragment_is()),
-        (help::restart_hazard(), help::restart_hazard_is()),
+        (Flag::NoExpiry, help::no_expiry_is()),
+        (Flag::AtRisk, help::at_risk_is()),
+        (Flag::Overdue, help::overdue_is()),
+        (Flag::Endless, help::endless_is()),
+        (Flag::Contended, help::contended_is()),
+        (Flag::Split, help::split_flag_is()),
+        (Flag::Fragment, help::fragment_is()),
+        (Flag::RestartHazard, help::restart_hazard_is()),
     ]
 }
 
-fn limits() -> [&'static str; 7] {
+fn dot_definitions() -> [(NodeMark, &'static str); 4] {
     [
+        (NodeMark::Holds, help::dot_holds_is()),
+        (NodeMark::OtherOwner, help::dot_other_is()),
+        (NodeMark::Unreachable, help::dot_unreachable_is()),
+        (NodeMark::Absent, help::dot_absent_is()),
+    ]
+}
+
+fn limits() -> [&'static str; 8] {
+    [
+        help::limit_latest(),
         help::limit_free(),
         help::limit_process(),
         help::limit_contention(),

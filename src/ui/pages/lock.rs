@@ -6,7 +6,8 @@ use leptos_router::hooks::use_location;
 
 use super::not_found::NotFoundPage;
 use crate::domain::{
-    AuditPage, Environment, History, Lock, LockId, OperationError, Permission, Scope, WaitForGraph,
+    AuditPage, Environment, Flag, History, Lock, LockId, OperationError, Permission, Scope,
+    WaitForGraph,
 };
 use crate::ui::components::advice::{AdvicePanel, AdviceSource};
 use crate::ui::components::contention_card::ContentionCard;
@@ -14,6 +15,7 @@ use crate::ui::components::copy_link::CopyLink;
 use crate::ui::components::copy_name::CopyName;
 use crate::ui::components::error_notice::ErrorNotice;
 use crate::ui::components::group_strips::EnvironmentBadge;
+use crate::ui::components::help_link::ExplainedBadge;
 use crate::ui::components::incident_button::{IncidentButton, IncidentCopy};
 use crate::ui::components::library_card::LibraryCard;
 use crate::ui::components::lock_audit::{self, LockAudit};
@@ -332,8 +334,22 @@ fn HeadingBadges(lock: Signal<Lock>, ended: Signal<Option<LockEnding>>) -> impl 
             return ().into_any();
         }
         let lock = lock.read();
-        view! { <VerdictBadge verdict=lock.verdict /> <FlagBadges flags=extra_flags(&lock) evidence=lock.evidence.clone() /> }
-            .into_any()
+        let flag = |flag: Flag| {
+            let (anchor, evidence) = (format!("flag-{}", flag.slug()), lock.evidence.clone());
+            view! {
+                <ExplainedBadge anchor>
+                    <FlagBadges flags=vec![flag] evidence />
+                </ExplainedBadge>
+            }
+        };
+        let verdict = lock.verdict;
+        view! {
+            <ExplainedBadge anchor=format!("verdict-{}", verdict.slug())>
+                <VerdictBadge verdict />
+            </ExplainedBadge>
+            {extra_flags(&lock).into_iter().map(flag).collect_view()}
+        }
+        .into_any()
     };
     view! { {move || content()} }
 }

@@ -44,10 +44,14 @@ pub fn LocksPage() -> impl IntoView {
         <h1 class="sr-only">{t::locks()}</h1>
         <AwaitSnapshot>
             <div class="flex flex-col gap-2">
-                <div class="flex flex-wrap items-stretch gap-2">
-                    <AttentionSummary query />
+                // At most two lines beside the charts, so that the first rows are in the upper part of
+                // the screen.
+                <div class="flex items-stretch gap-2">
+                    <div class="flex min-w-0 grow flex-col gap-1.5">
+                        <AttentionSummary query />
+                        <GroupCards query />
+                    </div>
                     <Trends />
-                    <GroupCards query />
                 </div>
                 <div class="flex flex-wrap items-center gap-2">
                     <SearchBar query />

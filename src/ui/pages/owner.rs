@@ -8,7 +8,7 @@ use leptos_router::hooks::use_location;
 
 use super::not_found::NotFoundPage;
 use crate::domain::{OwnerDetail, OwnerIdentity};
-use crate::ui::components::owner_history::{OwnerHistory, OwnerHistorySource};
+use crate::ui::components::owner_history::{self, OwnerHistory};
 use crate::ui::components::owner_lock_table::OwnerLockTable;
 use crate::ui::components::owner_waits::OwnerWaits;
 use crate::ui::components::resource_view::{AwaitSnapshot, ResourceView};
@@ -67,7 +67,7 @@ fn OneOwner(identity: OwnerIdentity) -> impl IntoView {
         data.set(Some(owner));
         view! { <OwnerContent data identity=requested.get_value() /> }.into_any()
     });
-    let history = OwnerHistorySource::load(identity.clone());
+    let history = owner_history::load(identity.clone());
     let name = display_name(&identity);
     view! {
         <Title text=format!("{name} · Lockkeeper") />

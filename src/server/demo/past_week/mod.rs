@@ -25,10 +25,16 @@ const LENGTH: Duration = Duration::from_hours(7 * 24);
 /// The end of the history before the start of the demo.
 const END_BEFORE_START: Duration = Duration::from_mins(1);
 
-/// Writes the week into the database of the demo.
-pub(super) async fn write(config: &StorageConfig, now: Timestamp) -> Result<(), StorageError> {
+/// Writes the week into the database of the demo. Returns its end.
+pub(super) async fn write(
+    config: &StorageConfig,
+    now: Timestamp,
+) -> Result<Timestamp, StorageError> {
     let storage = Storage::new(config, true);
-    write_past(&storage, made_up_week(now)).await.map(drop)
+    let week = made_up_week(now);
+    let until = week.to;
+    write_past(&storage, week).await?;
+    Ok(until)
 }
 
 /// The week before `now`.

@@ -14,6 +14,7 @@ use super::hold_table::HoldTable;
 use super::lane_chart::LaneChart;
 use super::lane_row::{KnownLanes, LaneRow};
 use super::legend::Legend;
+use super::made_up::MadeUpNote;
 use super::read_out::ReadOut;
 use crate::domain::activity::lanes::Lanes;
 use crate::domain::activity::time_range::{RangeLength, RangeSelection, TimeRange};
@@ -129,7 +130,7 @@ fn Picture(
     }
 }
 
-/// What limits the displayed history: truncation, memory, and a failed refresh.
+/// What limits the displayed history: made-up holds, truncation, memory, and a failed refresh.
 #[component]
 fn Notes(data: ActivityData) -> impl IntoView {
     let truncated = move || {
@@ -143,6 +144,12 @@ fn Notes(data: ActivityData) -> impl IntoView {
         let is_memory = data.get()?.activity.source == HistorySource::Memory;
         is_memory.then(|| view! { <p class="mb-2 text-xs text-muted">{t::from_memory()}</p> })
     };
+    // The history is loaded again all the time, and the note stays.
+    let made_up_until = Memo::new(move |_| data.get()?.activity.made_up_until);
+    let made_up = move || {
+        let until = made_up_until.get()?;
+        Some(view! { <MadeUpNote until /> })
+    };
     let failed = move || {
         let error = data.error.get()?;
         let time = format::time_of_day(data.get()?.known_until);
@@ -155,6 +162,7 @@ fn Notes(data: ActivityData) -> impl IntoView {
         })
     };
     view! {
+        {made_up}
         {failed}
         {truncated}
         {memory}

@@ -10,10 +10,14 @@ mod hold_table;
 mod lane_chart;
 mod lane_row;
 mod legend;
+mod made_up;
 mod names;
 mod range_controls;
 mod read_out;
+mod source;
 
 pub use content::ActivityContent;
-pub use data::{ActivityData, INITIAL_HOLDS};
+pub use data::ActivityData;
+pub use made_up::MadeUpNote;
 pub use range_controls::{RangeControls, TimeForm};
+pub use source::ActivitySource;

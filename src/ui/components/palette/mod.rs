@@ -16,6 +16,7 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use leptos_router::NavigateOptions;
 use leptos_router::hooks::{use_location, use_navigate};
+use wasm_bindgen::JsCast;
 
 use self::commands::{CommandAction, PaletteCommand, SearchContext};
 use self::finder::LockFinder;
@@ -33,7 +34,8 @@ use crate::ui::shortcuts::Shortcuts;
 /// The palette. It also records the lock pages that were visited.
 #[component]
 pub fn Palette() -> impl IntoView {
-    let open = Shortcuts::expect().palette_open;
+    let shortcuts = Shortcuts::expect();
+    let open = shortcuts.palette_open;
     let location = use_location();
     let is_out = Live::expect().is_signed_out;
     Effect::new(move || {
@@ -65,8 +67,40 @@ pub fn Palette() -> impl IntoView {
             moving.remove();
         });
     });
+    // What is typed while the content is loaded goes into its field.
+    Effect::new(move || {
+        shortcuts.palette_text.set(String::new());
+        if open.get() {
+            let typing = window_event_listener(ev::keydown, move |event| {
+                keep_typed_text(shortcuts.palette_text, &event);
+            });
+            on_cleanup(move || typing.remove());
+        }
+    });
     let children = Callback::new(|_| lazy_view(content).into_any());
     view! { <Dialog open labelled_by="palette-title" children /> }
+}
+
+/// Adds a key that was pressed outside of fields and buttons to the text.
+fn keep_typed_text(text: RwSignal<String>, event: &web_sys::KeyboardEvent) {
+    let target = event.target();
+    let target = target.and_then(|target| target.dyn_into::<web_sys::Element>().ok());
+    let is_control = target.is_some_and(|target| {
+        let control = target.closest("input, button, a");
+        control.ok().flatten().is_some()
+    });
+    let with_others = event.ctrl_key() || event.meta_key() || event.alt_key();
+    if is_control || with_others || event.default_prevented() || event.is_composing() {
+        return;
+    }
+    match event.key().as_str() {
+        "Backspace" => text.update(|text| {
+            text.pop();
+        }),
+        key if key.chars().count() == 1 => text.update(|text| text.push_str(key)),
+        _ => return,
+    }
+    event.prevent_default();
 }
 
 lazy! { dialogs preload preload: fn content() -> view! { <PaletteContent /> } }
@@ -191,6 +225,21 @@ fn PaletteContent() -> impl IntoView {
         Some(false) => shell::copy_blocked().to_owned(),
         None => counted(),
     };
+    let accept = move |typed: String| {
+        selected_index.set(0);
+        copied.set(None);
+        finder.search(&typed);
+        text.set(typed);
+    };
+    let accept_early_text = move |event: ev::FocusEvent| {
+        let early = shortcuts.palette_text.get_untracked();
+        if !early.is_empty() {
+            shortcuts.palette_text.set(String::new());
+            let field = event_target::<web_sys::HtmlInputElement>(&event);
+            field.set_value(&(field.value() + &early));
+            accept(field.value());
+        }
+    };
     view! {
         <div class="flex max-h-[min(32rem,calc(100dvh-4rem))] flex-col">
             <h2 id="palette-title" class="sr-only">
@@ -210,13 +259,8 @@ fn PaletteContent() -> impl IntoView {
                 autocapitalize="none"
                 spellcheck="false"
                 autofocus=true
-                on:input=move |event| {
-                    let typed = event_target_value(&event);
-                    selected_index.set(0);
-                    copied.set(None);
-                    finder.search(&typed);
-                    text.set(typed);
-                }
+                on:input=move |event| accept(event_target_value(&event))
+                on:focus=accept_early_text
                 on:keydown=on_key
             />
             <ul id="palette-list" role="listbox" aria-label=palette::results() class="grow overflow-y-auto p-1.5" node_ref=options.list_node>

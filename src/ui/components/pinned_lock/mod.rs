@@ -8,6 +8,7 @@ use leptos_meta::Title;
 
 use self::around::AroundChart;
 use self::moment::{MomentConditions, MomentState};
+use super::activity::MadeUpNote;
 use super::copy_link::CopyLink;
 use super::lock_name::LockName;
 use super::resource_view::{AwaitSnapshot, ResourceView};
@@ -114,8 +115,10 @@ fn Record(record: RecordedLock) -> impl IntoView {
         let (flags, outages) = (record.flags.clone(), record.outages.clone());
         view! { <MomentConditions flags outages /> }
     });
+    let made_up_until = record.around.made_up_until.filter(|until| at < *until);
     view! {
         <div class="flex flex-col gap-4">
+            {made_up_until.map(|until| view! { <MadeUpNote until /> })}
             <Card id="pinned-state" title=t::state()>
                 <MomentState state at />
                 {conditions}

@@ -14,7 +14,6 @@ use crate::domain::Timestamp;
 use crate::domain::trend::{POINT_INTERVAL_S, TrendPoint};
 use crate::ui::i18n::{locks, punctuation, trends as t};
 use crate::ui::kit::card::CARD;
-use crate::ui::kit::{Icon, IconName};
 use crate::ui::live::{ServerResource, poll};
 use crate::ui::{calls, format};
 
@@ -124,21 +123,20 @@ fn TrendCard(
         })
     };
     view! {
-        <figure class=format!("{CARD} flex min-w-32 flex-col justify-center px-3 py-1.5 max-xl:hidden") title=range>
+        <figure class=format!("{CARD} flex min-w-30 flex-col justify-between px-2.5 py-1.5 max-xl:hidden") title=range>
             <figcaption class="flex items-baseline justify-between gap-2 whitespace-nowrap">
-                <span class="grow text-xs text-muted">{label}</span>
-                <span class="font-semibold">{shown}</span>
-                <span class="sr-only">{range}</span>
                 <button
                     type="button"
-                    class="needs-script self-center rounded text-faint hover:text-ink"
+                    class="grow rounded text-start text-xs text-muted decoration-dotted underline-offset-2 hover:text-ink hover:underline"
                     aria-haspopup="dialog"
+                    aria-label=punctuation::labelled(figure.label(), t::as_table())
                     title=t::as_table()
                     on:click=move |_| is_table_open.set(true)
                 >
-                    <Icon name=IconName::Table />
-                    <span class="sr-only">{punctuation::labelled(figure.label(), t::as_table())}</span>
+                    <span>{label}</span>
                 </button>
+                <span class="font-semibold">{shown}</span>
+                <span class="sr-only">{range}</span>
             </figcaption>
             <Plot name=figure.label() values points crosshair marked text=Signal::derive(move || format!("{} {}", label(), shown())) />
         </figure>

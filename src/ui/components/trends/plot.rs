@@ -64,7 +64,7 @@ pub fn Plot(
     };
     view! {
         <div
-            class="w-24 cursor-crosshair"
+            class="cursor-crosshair"
             tabindex="0"
             role="slider"
             aria-label=name
@@ -77,7 +77,7 @@ pub fn Plot(
             on:blur=move |_| crosshair.set(None)
             on:keydown=press
         >
-            {move || view! { <Sparkline values=values.get() capacity=MAX_POINTS marked=marked.get() /> }}
+            {move || view! { <Sparkline values=values.get() capacity=MAX_POINTS marked=marked.get() size="h-7 w-full" /> }}
         </div>
     }
 }

@@ -35,7 +35,7 @@ fn TrendTable(dialog: DialogHandle, points: Signal<Vec<TrendPoint>>) -> impl Int
             let cell = |figure: Figure| {
                 view! { <td class="py-0.5 pe-4">{figure.text(figure.value(point))}</td> }
             };
-            view! { <tr><td class="py-0.5 pe-4">{format::clock_time(point.at)}</td>{FIGURES.map(cell).collect_view()}</tr> }
+            view! { <tr><td class="py-0.5 pe-4">{format::time_of_day(point.at)}</td>{FIGURES.map(cell).collect_view()}</tr> }
         };
         points.with(|points| points.iter().rev().map(row).collect_view())
     };
