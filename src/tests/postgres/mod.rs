@@ -4,6 +4,7 @@ mod acquiring;
 mod advisory_locks;
 mod faults;
 mod force_release;
+mod good_job;
 mod lock_tables;
 mod real_clients;
 
