@@ -81,12 +81,20 @@ mod tests {
         for (service, label, is_same) in [
             ("Redis", "web-1 pid 42", true),
             ("Redisson, thread", "web-1 thread 87", true),
-            ("Redis, acquired through the console", "web-1 (console)", true),
+            (
+                "Redis, acquired through the console",
+                "web-1 (console)",
+                true,
+            ),
             ("ZooKeeper, kazoo", "web-1:pid42", true),
             ("ZooKeeper, Curator with its own data", "web-1", true),
             ("etcd, contender", "web-1/42", true),
             ("etcd, a value with a port", "web-1:2380", true),
-            ("PostgreSQL, application without an address", "web-1/4711", true),
+            (
+                "PostgreSQL, application without an address",
+                "web-1/4711",
+                true,
+            ),
             ("PostgreSQL, Liquibase", "web-1 (10.0.0.1)", true),
             ("PostgreSQL, ShedLock", "web-1", true),
             // The name of an application and an address name no host.

@@ -198,7 +198,10 @@ fn host_before_number(label: &str) -> &str {
     }
     let is_end = |c: char| HOST_ENDS.contains(&c);
     let word = before.strip_suffix([':', '=', '-']).unwrap_or(before);
-    if let Some(host) = word.strip_suffix("pid").and_then(|it| it.strip_suffix(is_end)) {
+    if let Some(host) = word
+        .strip_suffix("pid")
+        .and_then(|it| it.strip_suffix(is_end))
+    {
         return host;
     }
     if let Some(host) = before.strip_suffix('/') {
@@ -211,7 +214,9 @@ fn host_before_number(label: &str) -> &str {
 /// Whether a text is the address of a host, or a name as only hosts have it: with a number of its own,
 /// or with a domain. A number after it is a process id or a port.
 fn is_numbered_host(text: &str) -> bool {
-    let in_brackets = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+    let in_brackets = text
+        .strip_prefix('[')
+        .and_then(|text| text.strip_suffix(']'));
     if in_brackets.is_some_and(|text| text.parse::<Ipv6Addr>().is_ok()) {
         return true;
     }

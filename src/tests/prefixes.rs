@@ -312,7 +312,10 @@ async fn the_command_line_lists_no_locks_with_a_prefix_that_an_admin_excluded() 
     std::fs::create_dir(&database).unwrap();
     let (keys, stderr) = listed_by_command().await;
     assert_eq!(keys, all);
-    assert!(stderr.starts_with("excluded prefixes are not known"), "{stderr}");
+    assert!(
+        stderr.starts_with("excluded prefixes are not known"),
+        "{stderr}"
+    );
 }
 
 #[tokio::test]

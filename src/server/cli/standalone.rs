@@ -136,7 +136,9 @@ impl Standalone {
         };
         let timed_out =
             |_| StorageError::Unavailable(format!("no reply within {MAX_STORAGE_WAIT:?}"));
-        timeout(MAX_STORAGE_WAIT, loading).await.map_err(timed_out)?
+        timeout(MAX_STORAGE_WAIT, loading)
+            .await
+            .map_err(timed_out)?
     }
 
     /// Waits until a quorum of nodes is up, or every node was tried. A hanging node then causes no

@@ -193,7 +193,9 @@ async fn the_holds_of_a_host_are_found_whatever_form_its_labels_have() {
         HistoryRecord::HoldEnded(hold)
     };
     console.report((0..).zip(labels).map(hold));
-    console.wait_for(|all| all.holds.len() == labels.len()).await;
+    console
+        .wait_for(|all| all.holds.len() == labels.len())
+        .await;
     let query = ActivityQuery {
         owner: Some(OwnerIdentity::Host("web-1".into())),
         ..everything()

@@ -2,6 +2,7 @@
 
 mod acquiring;
 mod advisory_locks;
+mod cancel;
 mod faults;
 mod force_release;
 mod good_job;
