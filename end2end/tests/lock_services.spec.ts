@@ -84,3 +84,31 @@ test('in etcd the keys of a lease are shown, and its revocation ends all of them
   await expect.poll(owner).not.toBe(first);
   await expect.poll(owner).toBeTruthy();
 });
+
+test('in PostgreSQL the statement of an owner is cancelled, and its connection stays open', async ({ page, servers }) => {
+  const postgres = await startPostgres(servers);
+  const console = await servers.startConsoleForService('batch', postgres.settings);
+  postgres.startBusyClient('report-1');
+  const key = 'advisory:4242:report';
+  await open(page, console);
+  await lockLinks(row(page, key)).click();
+  await expect(page.getByText('Its database connection is running a statement').first()).toBeVisible();
+  await expect(page.getByText('A release ends its connection, which holds 1 other lock: advisory:7.').first()).toBeVisible();
+
+  await page.getByRole('button', { name: 'Force release…' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Continue anyway…' }).click();
+  await dialog.getByRole('checkbox', { name: 'Cancel the running statement instead' }).check();
+  await dialog.getByLabel('Reason').fill('the report blocks the nightly run');
+  await dialog.getByLabel("Type the lock's name to confirm").fill(key);
+  await dialog.getByRole('button', { name: 'Release', exact: true }).click();
+  await expect(dialog.getByRole('list', { name: 'Result per node' }).getByRole('listitem')).toHaveText([/released/]);
+
+  // Its connection is open, with the lock of its session.
+  expect(postgres.countConnections('report-1')).toBe(1);
+  const status = async (name: string) => (await fetch(`${console.url}/api/v1${lockPath('batch', name)}`)).status;
+  await expect.poll(() => status(key)).toBe(404);
+  expect(await status('advisory:7')).toBe(200);
+  await page.goto(`${console.url}/audit`);
+  await expect(page.getByText('the running statement was cancelled; the connection stays open').first()).toBeVisible();
+});

@@ -26,6 +26,14 @@ export interface EtcdService extends LockService {
   holdWithOneLease(names: string[]): Promise<void>;
 }
 
+/** A PostgreSQL server, whose clients can hold a lock while they run a statement. */
+export interface PostgresService extends LockService {
+  /** Starts a client that holds the lock of `startClient` in a transaction and another one in its session, and runs a statement. */
+  startBusyClient(name: string): ChildProcess;
+  /** The number of open connections of a client. */
+  countConnections(name: string): number;
+}
+
 /** Starts one etcd member. Its clients run `etcdctl lock jobs/report`. */
 export async function startEtcd(servers: TestServers): Promise<EtcdService> {
   const [port, peer] = [await findFreePort(), await findFreePort()];
@@ -86,7 +94,7 @@ export async function startZookeeper(servers: TestServers): Promise<LockService>
 }
 
 /** Starts one PostgreSQL server. Its clients acquire the advisory lock 4242. */
-export async function startPostgres(servers: TestServers): Promise<LockService> {
+export async function startPostgres(servers: TestServers): Promise<PostgresService> {
   const port = await findFreePort();
   const folder = servers.subfolder('postgres');
   const isRoot = process.getuid?.() === 0;
@@ -111,12 +119,19 @@ export async function startPostgres(servers: TestServers): Promise<LockService> 
     }
   };
   await expect.poll(isReady).toBe(true);
-  const startClient = (name: string) => {
+  const run = (name: string, sql: string) => {
     const client = spawn(join(POSTGRES, 'psql'), [`${url}?application_name=${name}`], { stdio: ['pipe', 'ignore', 'ignore'] });
-    // The session keeps the lock until its input ends.
-    client.stdin.write('SELECT pg_advisory_lock(4242);\n');
+    // The session keeps its locks until its input ends.
+    client.stdin.write(`${sql}\n`);
     client.stdin.on('error', () => {});
     return servers.stopAtEnd(client);
   };
-  return { settings: ['kind = "postgres"', `url = "${url}"`, 'advisory_names = [{ key = 4242, name = "report" }]'], startClient };
+  const startClient = (name: string) => run(name, 'SELECT pg_advisory_lock(4242);');
+  const startBusyClient = (name: string) =>
+    run(name, 'SELECT pg_advisory_lock(7); BEGIN; SELECT pg_advisory_xact_lock(4242); SELECT pg_sleep(600);');
+  const countConnections = (name: string) => {
+    const sql = `SELECT count(*) FROM pg_stat_activity WHERE application_name = '${name}'`;
+    return Number(execFileSync(join(POSTGRES, 'psql'), ['-At', '-c', sql, url], { encoding: 'utf8' }));
+  };
+  return { startBusyClient, countConnections, settings: ['kind = "postgres"', `url = "${url}"`, 'advisory_names = [{ key = 4242, name = "report" }]'], startClient };
 }

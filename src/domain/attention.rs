@@ -87,6 +87,7 @@ impl AttentionReason {
             | AdviceReason::SessionOpen
             | AdviceReason::SessionDisconnected { .. }
             | AdviceReason::Backend { .. }
+            | AdviceReason::HoldsOthers { .. }
             | AdviceReason::PreparedTransaction
             | AdviceReason::Connected { .. }
             | AdviceReason::AmbiguousConnections { .. }

@@ -80,6 +80,8 @@ pub enum AuditDetail {
     StillHeld { hold_count: u32 },
     #[error("the lease was revoked; all of its keys were deleted")]
     LeaseRevoked,
+    #[error("the running statement was cancelled; the connection stays open")]
+    StatementCancelled,
 }
 
 fn named(name: &Option<String>) -> String {
@@ -156,6 +158,7 @@ mod tests {
             AuditDetail::Replayed,
             AuditDetail::StillHeld { hold_count: 2 },
             AuditDetail::LeaseRevoked,
+            AuditDetail::StatementCancelled,
             AuditDetail::Error {
                 error: Box::new(OperationError::Forbidden {
                     cause: DenialReason::AuditDisabled,

@@ -12,10 +12,10 @@ use super::operation_error::{
 use super::reason::{PossibleEffect, Reason};
 use super::role::Role;
 use super::{
-    AcquiredAtSource, Change, Confidence, Evidence, Fingerprint, Flag, Format, GoneReason, Lease,
-    LeaseRefusal, Lock, LockId, LockKey, Mode, NodeObservation, NodeOutcome, NodeResult,
-    Observation, OperationError, Owner, Permission, PermissionDenied, RenewalSource, RenewalStats,
-    SearchQuery, Timestamp, Verdict,
+    AcquiredAtSource, CancelFailure, Change, Confidence, Evidence, Fingerprint, Flag, Format,
+    GoneReason, Lease, LeaseRefusal, Lock, LockId, LockKey, Mode, NodeObservation, NodeOutcome,
+    NodeResult, Observation, OperationError, Owner, Permission, PermissionDenied, RenewalSource,
+    RenewalStats, SearchQuery, Timestamp, Verdict,
 };
 
 fn assert_round_trip<T: serde::Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(
@@ -213,6 +213,9 @@ fn every_error_round_trips_and_its_tag_is_its_code() {
         OperationError::HoldEnded { nodes: Vec::new() },
         OperationError::LeaseNotRevoked {
             cause: LeaseRefusal::OutsidePrefixes { count: 2 },
+        },
+        OperationError::CancelFailed {
+            cause: CancelFailure::LockKept,
         },
         OperationError::Forbidden {
             cause: DenialReason::CrossSite,

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::code_tag::json_with_code;
-use super::{Format, LeaseRefusal, LockKey, NodeObservation, NodeResult, Owner};
+use super::{CancelFailure, Format, LeaseRefusal, LockKey, NodeObservation, NodeResult, Owner};
 pub use authentication_error::{AuthenticationError, ProviderFailure};
 pub use confirmation_cause::ConfirmationCause;
 pub use denial_reason::DenialReason;
@@ -198,6 +198,12 @@ pub enum OperationError {
         /// Why not.
         cause: LeaseRefusal,
     },
+    /// Cancelling the statement of the owner did not release the lock.
+    #[error("{cause}")]
+    CancelFailed {
+        /// Why not.
+        cause: CancelFailure,
+    },
     /// The value of the key is not a lock of the expected format.
     #[error("the key is not a lock of this format: {type_name}")]
     WrongType {
@@ -266,6 +272,7 @@ impl OperationError {
             Self::OwnerChanged { .. } => "owner-changed",
             Self::HoldChanged { .. } => "hold-changed",
             Self::LeaseNotRevoked { .. } => "lease-not-revoked",
+            Self::CancelFailed { .. } => "cancel-failed",
             Self::WrongType { .. } => "wrong-type",
             Self::AuditUnavailable => "audit-unavailable",
             Self::StorageUnavailable { .. } => "storage-unavailable",
@@ -305,6 +312,7 @@ impl OperationError {
             | Self::PossibleLock { .. }
             | Self::NotReleasable { .. }
             | Self::LeaseNotRevoked { .. }
+            | Self::CancelFailed { .. }
             | Self::SignInRequired { .. }
             | Self::Forbidden { .. }
             | Self::OutsideKeys { .. }
@@ -376,6 +384,12 @@ impl OperationError {
             } => "Check the keys of the lease again before you retry.",
             Self::LeaseNotRevoked { .. } => {
                 "Release only the key of the lock, without revoking the lease."
+            }
+            Self::CancelFailed {
+                cause: CancelFailure::NoConnection,
+            } => "Release the lock without `cancel_statement`.",
+            Self::CancelFailed { .. } => {
+                "Release the lock without `cancel_statement`, which ends the connection of the owner."
             }
             Self::WrongType { .. } => "Choose another name, or inspect the value of the key.",
             Self::AuditUnavailable => {

@@ -75,6 +75,42 @@ mod tests {
     }
 
     #[test]
+    fn a_process_is_one_owner_whichever_lock_service_its_locks_are_in() {
+        let fingerprint = owner(1).fingerprint;
+        let host = OwnerIdentity::Host("web-1".into());
+        for (service, label, is_same) in [
+            ("Redis", "web-1 pid 42", true),
+            ("Redisson, thread", "web-1 thread 87", true),
+            (
+                "Redis, acquired through the console",
+                "web-1 (console)",
+                true,
+            ),
+            ("ZooKeeper, kazoo", "web-1:pid42", true),
+            ("ZooKeeper, Curator with its own data", "web-1", true),
+            ("etcd, contender", "web-1/42", true),
+            ("etcd, a value with a port", "web-1:2380", true),
+            (
+                "PostgreSQL, application without an address",
+                "web-1/4711",
+                true,
+            ),
+            ("PostgreSQL, Liquibase", "web-1 (10.0.0.1)", true),
+            ("PostgreSQL, ShedLock", "web-1", true),
+            // The name of an application and an address name no host.
+            ("PostgreSQL, connection", "web-1@10.0.0.1/4711", false),
+            ("ZooKeeper, Curator", "10.0.0.1", false),
+            ("another host", "web-1a:pid42", false),
+            ("another host", "web-1-2 pid 42", false),
+        ] {
+            let identity = OwnerIdentity::of(Some(label), &fingerprint);
+            assert_eq!(identity == host, is_same, "{service}: {label}");
+            let matches = host.matches(Some(label), &fingerprint);
+            assert_eq!(matches, is_same, "{service}: {label}");
+        }
+    }
+
+    #[test]
     fn a_label_that_looks_like_a_fingerprint_is_still_a_host() {
         let fingerprint = owner(1).fingerprint;
         let forged = OwnerIdentity::of(Some(fingerprint.as_str()), &owner(2).fingerprint);

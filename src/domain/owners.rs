@@ -1,6 +1,7 @@
 //! The locks per host or process, according to the labels of their owners.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantArray};
@@ -161,20 +162,69 @@ impl OwnerList {
     }
 }
 
+/// What can follow the host in a label: see [`host`].
+pub const HOST_ENDS: [char; 4] = [' ', '/', ':', '|'];
+
 /// The part of a label before process and thread, which names the machine or the client:
 /// `web-2 pid 7 thread 9`, and `billing@10.0.0.5/4711` for a database connection.
+///
+/// Clients of all lock services write such labels, each in its own form. A form that can mean
+/// something else is not split: `jobs:3` may be the third of some jobs.
 pub fn host(label: &str) -> &str {
+    // The holds of a client that acquires through the console have this in their labels in Redis
+    // only.
+    let label = label.strip_suffix(" (console)").unwrap_or(label);
     let ends = [" pid ", " thread "].map(|word| label.find(word));
     let end = ends.into_iter().flatten().min();
-    let is_process = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    let before_process = || match label.rsplit_once('/') {
-        Some((host, process)) if is_process(process) => host,
-        Some(_) | None => label,
-    };
-    match end.map_or_else(before_process, |end| &label[..end]).trim() {
+    let host = end.map_or_else(|| host_before_number(label), |end| &label[..end]);
+    match host.trim() {
         "" => label,
         host => host,
     }
+}
+
+/// The part of a label before a process id, a port, or the address of the host.
+fn host_before_number(label: &str) -> &str {
+    // Liquibase.
+    if let Some((host, address)) = label.rsplit_once(" (")
+        && let Some(address) = address.strip_suffix(')')
+        && address.parse::<IpAddr>().is_ok()
+    {
+        return host;
+    }
+    let before = label.trim_end_matches(|c: char| c.is_ascii_digit());
+    if before.len() == label.len() {
+        return label;
+    }
+    let is_end = |c: char| HOST_ENDS.contains(&c);
+    let word = before.strip_suffix([':', '=', '-']).unwrap_or(before);
+    if let Some(host) = word
+        .strip_suffix("pid")
+        .and_then(|it| it.strip_suffix(is_end))
+    {
+        return host;
+    }
+    if let Some(host) = before.strip_suffix('/') {
+        return host;
+    }
+    let host = before.strip_suffix([':', '|']);
+    host.filter(|host| is_numbered_host(host)).unwrap_or(label)
+}
+
+/// Whether a text is the address of a host, or a name as only hosts have it: with a number of its own,
+/// or with a domain. A number after it is a process id or a port.
+fn is_numbered_host(text: &str) -> bool {
+    let in_brackets = text
+        .strip_prefix('[')
+        .and_then(|text| text.strip_suffix(']'));
+    if in_brackets.is_some_and(|text| text.parse::<Ipv6Addr>().is_ok()) {
+        return true;
+    }
+    let is_name_char = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
+    let is_name = text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.chars().all(is_name_char)
+        && text.contains(|c: char| c == '.' || c.is_ascii_digit());
+    is_name || text.parse::<Ipv4Addr>().is_ok()
 }
 
 #[derive(Default)]

@@ -22,7 +22,7 @@ pub use self::connections::{
 };
 pub use self::holder_state::{BackendActivity, HolderState};
 pub use self::level_counts::AdviceCounts;
-pub use self::reason::AdviceReason;
+pub use self::reason::{AdviceReason, more};
 use self::signs::{Sign, TargetHold, age_ms};
 use super::library::LockPurpose;
 use super::{

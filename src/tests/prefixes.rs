@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::access::{api_token, role_grant, start_console_with_access};
 use crate::api::lock_path;
+use crate::cli::Shell;
 use crate::support::console::{ApiClient, ApiResponse, TestConsole};
 use crate::support::postgres::Postgres;
 use crate::support::redis_nodes::RedisNodes;
@@ -269,6 +270,52 @@ async fn an_exclusion_holds_after_a_restart_and_on_other_consoles_with_the_same_
     assert_eq!(listed(&api).await, ["lock:a"]);
     set_state(&second.api(), "lock:ui:", "learned").await;
     api.wait_for_lock_count(2).await;
+}
+
+#[tokio::test]
+async fn the_command_line_lists_no_locks_with_a_prefix_that_an_admin_excluded() {
+    let nodes = RedisNodes::start(1).await;
+    for key in ["lock:a", "lock:ui:1"] {
+        acquire(&nodes, key).await;
+    }
+    let shell = Shell::new(&nodes);
+    let listed_by_command = async || {
+        let output = shell.run("list", &["--json"]).await;
+        let json = output.json();
+        let mut keys: Vec<String> = json["locks"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|lock| lock["key"].as_str().unwrap().to_owned())
+            .collect();
+        keys.sort();
+        (keys, output.stderr)
+    };
+    let all = vec!["lock:a".to_owned(), "lock:ui:1".to_owned()];
+    assert_eq!(listed_by_command().await, (all.clone(), String::new()));
+    let folder = shell.state_path("lockkeeper");
+    std::fs::create_dir_all(&folder).unwrap();
+    let console = start(GroupConfig::new("default", nodes.urls()), &folder).await;
+    set_state(&console.api(), "lock:ui:", "excluded").await;
+    // While the console runs, and after it.
+    let some = vec!["lock:a".to_owned()];
+    assert_eq!(listed_by_command().await, (some.clone(), String::new()));
+    console.stop().await;
+    assert_eq!(listed_by_command().await, (some, String::new()));
+
+    // A database that cannot be read hides no locks.
+    let database = folder.join("lockkeeper.db");
+    for file in ["lockkeeper.db-wal", "lockkeeper.db-shm"] {
+        let _absent = std::fs::remove_file(folder.join(file));
+    }
+    std::fs::remove_file(&database).unwrap();
+    std::fs::create_dir(&database).unwrap();
+    let (keys, stderr) = listed_by_command().await;
+    assert_eq!(keys, all);
+    assert!(
+        stderr.starts_with("excluded prefixes are not known"),
+        "{stderr}"
+    );
 }
 
 #[tokio::test]

@@ -12,8 +12,8 @@ use crate::domain::{
     Activity, ActivityQuery, AuditHistogram, AuditPage, ChainCheck, ConsoleLock, Fingerprint,
     Format, History, InitialState, LeaseKeys, Lock, LockId, LockKey, MonitorSample, NodesReport,
     ObservedHold, OperationError, OwnerDetail, OwnerIdentity, OwnerList, PrefixList,
-    PrefixSettings, RecordedLock, ReleaseDryRun, ReleaseResult, ReleaseTarget, SearchHit, TeamView,
-    Timestamp, WaitForGraph, WebhookAttempt, WebhookView,
+    PrefixSettings, RecordedLock, ReleaseDryRun, ReleaseMethod, ReleaseResult, ReleaseTarget,
+    SearchHit, TeamView, Timestamp, WaitForGraph, WebhookAttempt, WebhookView,
 };
 
 impl FromServerFnError for OperationError {
@@ -276,7 +276,7 @@ pub async fn force_release(
     expected_hold: ObservedHold,
     reason: String,
     confirm: Option<String>,
-    revoke_lease: Option<Fingerprint>,
+    method: ReleaseMethod,
 ) -> Result<ReleaseResult, OperationError> {
     let (state, actor) = crate::server::state::request_context().await?;
     let request = crate::server::operations::ForceReleaseRequest {
@@ -284,7 +284,7 @@ pub async fn force_release(
         expected_hold,
         reason: &reason,
         confirm: confirm.as_deref(),
-        revoke_lease: revoke_lease.as_ref(),
+        method: &method,
     };
     state.operations.force_release(&actor, &id, request).await
 }

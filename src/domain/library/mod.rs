@@ -193,7 +193,7 @@ impl Format {
 
     /// Whether the key still exists after the lease has ended, until another client acquires it.
     pub fn outlives_lease(self) -> bool {
-        matches!(self, Self::LegacyTimestamp)
+        matches!(self, Self::LegacyTimestamp | Self::SolidQueue)
     }
 
     /// The default renewal settings of the library; `None` if it does not renew automatically or

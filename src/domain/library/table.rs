@@ -300,4 +300,8 @@ formats! {
     /// db-scheduler: a picked row of the table `scheduled_tasks`.
     DbScheduler: "db-scheduler", "db-scheduler", Job, Row, [WorkRunsTwice],
         "the task is executed again while the first execution may continue";
+    /// Solid Queue: a concurrency limit that is used up, in the table `solid_queue_semaphores`. It does
+    /// not store the jobs that use it.
+    SolidQueue: "solid-queue", "Solid Queue", Job, Row, [WorkRunsTwice, OwnerDeletesNextLock],
+        "the next job with this key can start; one that still runs continues, and adds a permit at its end";
 }

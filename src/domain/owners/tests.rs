@@ -56,6 +56,37 @@ fn the_host_is_the_part_of_the_label_before_process_and_thread() {
         ("jobs/nightly", "jobs/nightly"),
         ("jobs/", "jobs/"),
         ("02:42:ac:11:00:07", "02:42:ac:11:00:07"),
+        ("MAC 02:fc:00:00:00:01", "MAC 02:fc:00:00:00:01"),
+        // Identifiers of kazoo, of jobs and of other clients that name their process.
+        ("web-1:pid42", "web-1"),
+        ("web-1/pid42", "web-1"),
+        ("web-1|pid:42", "web-1"),
+        ("web-1 pid=42", "web-1"),
+        ("web-1:stupid42", "web-1:stupid42"),
+        ("pid42", "pid42"),
+        // A host with a process id or a port.
+        ("web-1/42", "web-1"),
+        ("web-1:42", "web-1"),
+        ("web-1|42", "web-1"),
+        ("db.example.com:5432", "db.example.com"),
+        ("10.0.0.5:41234", "10.0.0.5"),
+        ("[fe80::1]:41234", "[fe80::1]"),
+        ("10.0.0.5", "10.0.0.5"),
+        // The row of Liquibase, and the holds of a client of the console in Redis.
+        ("web-1 (10.0.0.1)", "web-1"),
+        ("web-1 (fe80::1)", "web-1"),
+        ("web-1 (blue)", "web-1 (blue)"),
+        ("web-1 (console)", "web-1"),
+        // These can mean something else.
+        ("jobs:3", "jobs:3"),
+        ("order-service:3", "order-service:3"),
+        ("fe80::1:42", "fe80::1:42"),
+        ("2026-11-27:1", "2026-11-27:1"),
+        ("a:b1:7", "a:b1:7"),
+        ("worker-3", "worker-3"),
+        ("web-1-42", "web-1-42"),
+        ("web-1-pid42", "web-1-pid42"),
+        ("4711@web-1", "4711@web-1"),
     ] {
         assert_eq!(host(label), name, "{label}");
     }

@@ -19,6 +19,12 @@ pub enum HolderState {
         activity: BackendActivity,
         /// How long it has been in this state, in milliseconds; null if the console may not read it.
         in_state_ms: Option<u64>,
+        /// Some of the other locks that it holds, which end with it.
+        #[serde(default)]
+        other_locks: Vec<String>,
+        /// Their number.
+        #[serde(default)]
+        other_lock_count: u32,
     },
     /// A prepared transaction holds the lock. It has no connection (PostgreSQL).
     PreparedTransaction,

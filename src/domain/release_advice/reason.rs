@@ -104,6 +104,13 @@ pub enum AdviceReason {
         /// How long it has been in this state.
         in_state_ms: Option<u64>,
     },
+    /// The database connection of the owner holds other locks, which end with it (PostgreSQL).
+    HoldsOthers {
+        /// Some of their names.
+        locks: Vec<String>,
+        /// Their number.
+        count: u32,
+    },
     /// A prepared transaction without a connection holds the lock (PostgreSQL).
     PreparedTransaction,
     /// Connections of one client match the owner's label (Redis). They show that the client runs,
@@ -283,6 +290,14 @@ impl fmt::Display for AdviceReason {
                 let (activity, since) = (activity.english(), since.unwrap_or_default());
                 write!(f, "Its database connection is {activity}{since}")
             }
+            Self::HoldsOthers { locks, count } => {
+                let others = plural(*count, "other lock");
+                write!(f, "A release ends its connection, which holds {others}: {}", locks.join(", "))?;
+                match more(locks, *count) {
+                    0 => Ok(()),
+                    more => write!(f, " and {more} more"),
+                }
+            }
             Self::PreparedTransaction => f.write_str(
                 "A prepared transaction holds it; it has no connection and ends with COMMIT PREPARED or ROLLBACK PREPARED",
             ),
@@ -354,6 +369,11 @@ impl fmt::Display for AdviceReason {
             }
         }
     }
+}
+
+/// How many of the counted names are not listed.
+pub fn more(listed: &[String], count: u32) -> u32 {
+    count.saturating_sub(u32::try_from(listed.len()).unwrap_or(u32::MAX))
 }
 
 /// A count with its noun.

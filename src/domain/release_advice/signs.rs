@@ -84,7 +84,8 @@ pub(super) fn signs(inputs: &AdviceInputs<'_>, hold: &TargetHold<'_>) -> Vec<(Si
     let duration = duration_sign(inputs, hold);
     let expiry = expiry_sign(inputs, hold);
     let connections = connection_sign(inputs);
-    let facts = [of_service, renewal, connections, duration, expiry];
+    let others = others_sign(inputs);
+    let facts = [of_service, others, renewal, connections, duration, expiry];
     facts
         .into_iter()
         .flatten()
@@ -93,7 +94,7 @@ pub(super) fn signs(inputs: &AdviceInputs<'_>, hold: &TargetHold<'_>) -> Vec<(Si
 }
 
 fn holder_sign(inputs: &AdviceInputs<'_>) -> Option<(Sign, AdviceReason)> {
-    let fact = match *inputs.holder? {
+    let fact = match inputs.holder? {
         HolderState::ConsoleHold { auto_renew: true } => {
             (Sign::Alive, AdviceReason::RenewedByConsole)
         }
@@ -104,7 +105,9 @@ fn holder_sign(inputs: &AdviceInputs<'_>) -> Option<(Sign, AdviceReason)> {
         HolderState::Backend {
             activity,
             in_state_ms,
+            ..
         } => {
+            let (activity, in_state_ms) = (*activity, *in_state_ms);
             let is_waiting = activity == BackendActivity::IdleInTransaction
                 && in_state_ms.is_some_and(|ms| ms > IDLE_IN_TRANSACTION_MS);
             let sign = if is_waiting {
@@ -120,6 +123,23 @@ fn holder_sign(inputs: &AdviceInputs<'_>) -> Option<(Sign, AdviceReason)> {
         }
     };
     Some(fact)
+}
+
+/// What else ends with the connection of the owner. It says nothing about the owner.
+fn others_sign(inputs: &AdviceInputs<'_>) -> Option<(Sign, AdviceReason)> {
+    match inputs.holder? {
+        HolderState::Backend {
+            other_locks,
+            other_lock_count: count @ 1..,
+            ..
+        } => {
+            let (locks, count) = (other_locks.clone(), *count);
+            Some((Sign::Neutral, AdviceReason::HoldsOthers { locks, count }))
+        }
+        HolderState::Backend { .. }
+        | HolderState::ConsoleHold { .. }
+        | HolderState::PreparedTransaction => None,
+    }
 }
 
 /// The connections of clients with the owner's name or address. They show that a process runs, not

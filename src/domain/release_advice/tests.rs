@@ -119,6 +119,8 @@ impl Situation {
             .holder(HolderState::Backend {
                 activity,
                 in_state_ms,
+                other_locks: Vec::new(),
+                other_lock_count: 0,
             })
     }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::domain::{LeaseRefusal, OperationError};
+use crate::domain::{CancelFailure, LeaseRefusal, OperationError};
 use crate::server::limits::AdmissionError;
 
 const PROBLEM_JSON: &str = "application/problem+json";
@@ -105,6 +105,9 @@ impl ApiError {
                         LeaseRefusal::NoLease
                         | LeaseRefusal::OutsidePrefixes { .. }
                         | LeaseRefusal::TooManyKeys { .. },
+                }
+                | OperationError::CancelFailed {
+                    cause: CancelFailure::NoConnection | CancelFailure::NoStatement,
                 } => StatusCode::UNPROCESSABLE_ENTITY,
                 OperationError::SignInRequired { .. } => StatusCode::UNAUTHORIZED,
                 OperationError::Forbidden { .. } | OperationError::OutsideKeys { .. } => {
@@ -120,6 +123,9 @@ impl ApiError {
                 | OperationError::HoldChanged { .. }
                 | OperationError::LeaseNotRevoked {
                     cause: LeaseRefusal::KeysChanged,
+                }
+                | OperationError::CancelFailed {
+                    cause: CancelFailure::LockKept,
                 }
                 | OperationError::WrongType { .. } => StatusCode::CONFLICT,
                 OperationError::Unreachable { .. }

@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use serde::Serialize;
 
 use crate::domain::{
-    AuditDetail, AuditEntry, Fingerprint, Format, LockId, LockKey, NodeObservation, NodeResult,
-    OperationError, OperationKind, OperationResult,
+    AuditDetail, AuditEntry, CancelFailure, Fingerprint, Format, LockId, LockKey, NodeObservation,
+    NodeResult, OperationError, OperationKind, OperationResult,
 };
 
 /// Longer texts from clients are truncated, in characters. Longer reasons are rejected
@@ -156,6 +156,9 @@ impl AuditOutcome {
             | OperationError::PossibleLock { .. }
             | OperationError::NotReleasable { .. }
             | OperationError::LeaseNotRevoked { .. }
+            | OperationError::CancelFailed {
+                cause: CancelFailure::NoConnection | CancelFailure::NoStatement,
+            }
             | OperationError::SignInRequired { .. }
             | OperationError::Forbidden { .. }
             | OperationError::OutsideKeys { .. }
@@ -175,6 +178,9 @@ impl AuditOutcome {
             | OperationError::WrongType { nodes, .. } => {
                 (OperationResult::Refused, nodes.as_slice(), [].as_slice())
             }
+            OperationError::CancelFailed {
+                cause: CancelFailure::LockKept,
+            } => (OperationResult::Failed, [].as_slice(), [].as_slice()),
             OperationError::PartlyReleased { nodes, .. } => {
                 (OperationResult::Partial, nodes.as_slice(), [].as_slice())
             }

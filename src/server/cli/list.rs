@@ -110,6 +110,12 @@ fn parse_search(text: &str) -> Result<SearchQuery, SearchError> {
 pub async fn run(options: ListArgs) -> Result<u8, Failure> {
     let query = options.to_query();
     let standalone = Standalone::start(options.common.source, options.group.as_deref())?;
+    if let Err(error) = standalone.load_prefix_settings().await {
+        // Without a database the command still lists everything.
+        print_stderr(&format!(
+            "excluded prefixes are not known, their locks are listed, too: {error}\n"
+        ));
+    }
     let started_at = Clock::system().now();
     let scans = scan_groups(&standalone, Instant::now() + options.timeout).await;
     let listing = standalone

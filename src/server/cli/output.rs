@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::text::{self, escape_invisible};
 use crate::domain::{
-    LeaseRefusal, LockId, NodeObservation, NodeOutcome, NodeResult, Observation, OperationError,
+    CancelFailure, LeaseRefusal, LockId, NodeObservation, NodeOutcome, NodeResult, Observation,
+    OperationError,
 };
 
 /// The exit statuses. Scripts rely on them, so they must not change.
@@ -172,6 +173,9 @@ fn status_of(error: &OperationError) -> u8 {
                 | LeaseRefusal::OutsidePrefixes { .. }
                 | LeaseRefusal::TooManyKeys { .. },
         }
+        | OperationError::CancelFailed {
+            cause: CancelFailure::NoConnection | CancelFailure::NoStatement,
+        }
         | OperationError::SignInRequired { .. }
         | OperationError::Forbidden { .. }
         | OperationError::OutsideKeys { .. }
@@ -189,6 +193,9 @@ fn status_of(error: &OperationError) -> u8 {
         OperationError::NotObserved { .. } => status::NOT_OBSERVED,
         OperationError::PartlyReleased { .. } => status::PARTLY_RELEASED,
         OperationError::Unreachable { .. }
+        | OperationError::CancelFailed {
+            cause: CancelFailure::LockKept,
+        }
         | OperationError::NoQuorum { .. }
         | OperationError::WrongType { .. }
         | OperationError::AuditUnavailable
@@ -213,6 +220,9 @@ fn advice(error: &OperationError) -> &'static str {
         }
         OperationError::PartlyReleased { .. } => {
             "Restore the nodes, then run the command again; the release is not completed in the background."
+        }
+        OperationError::CancelFailed { .. } => {
+            "Run the command without --cancel-statement, which ends the connection of the owner."
         }
         OperationError::Internal { .. } => "Run the command again with --log debug.",
         OperationError::SignInRequired { .. }
@@ -284,6 +294,7 @@ fn detail_lines(error: &OperationError) -> Vec<String> {
         | OperationError::NotReleasable { .. }
         | OperationError::HoldChanged { .. }
         | OperationError::LeaseNotRevoked { .. }
+        | OperationError::CancelFailed { .. }
         | OperationError::HoldEnded { .. }
         | OperationError::SignInRequired { .. }
         | OperationError::Forbidden { .. }

@@ -19,10 +19,13 @@ use crate::server::clock::Clock;
 use crate::server::config::{AuditConfig, GroupConfig, StorageConfig};
 use crate::server::index::Index;
 use crate::server::operations::Operations;
-use crate::server::storage::Storage;
+use crate::server::prefixes::PrefixStore;
+use crate::server::storage::{Storage, StorageError};
 use crate::server::stores::redis::restarts::RestartFile;
 use crate::server::stores::{Group, GroupOptions, Observations};
 
+/// How long the storage may delay a command that works without it.
+const MAX_STORAGE_WAIT: Duration = Duration::from_secs(2);
 /// How long background work may delay the end of a command.
 const MAX_BACKGROUND_WAIT: Duration = Duration::from_millis(300);
 
@@ -112,6 +115,30 @@ impl Standalone {
         for group in &self.groups {
             group.wait_for_first_attempts().await;
         }
+    }
+
+    /// Applies what admins decided about prefixes, if the storage exists: locks with an excluded
+    /// prefix are not listed.
+    ///
+    /// # Errors
+    /// The storage cannot be read in time. Prefixes of the remaining groups are not excluded then.
+    pub async fn load_prefix_settings(&self) -> Result<(), StorageError> {
+        let Some(storage) = self.storage.clone() else {
+            return Ok(());
+        };
+        let store = PrefixStore::new(storage);
+        let loading = async {
+            for group in &self.groups {
+                let settings = store.load_settings(&group.config.name).await?;
+                group.prefixes().add_stored(settings);
+            }
+            Ok(())
+        };
+        let timed_out =
+            |_| StorageError::Unavailable(format!("no reply within {MAX_STORAGE_WAIT:?}"));
+        timeout(MAX_STORAGE_WAIT, loading)
+            .await
+            .map_err(timed_out)?
     }
 
     /// Waits until a quorum of nodes is up, or every node was tried. A hanging node then causes no

@@ -12,6 +12,7 @@ use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 use super::codes::{Code as _, owner_code, owner_from_code, spans};
 use super::open_hold::to_u64;
 use super::rows::{Value, bind};
+use crate::domain::owners::HOST_ENDS;
 use crate::domain::{
     ActivityQuery, Format, Hold, HoldEndReason, LockId, LockKey, OwnerIdentity, RecordedHold,
     StartSource, Timestamp,
@@ -173,6 +174,8 @@ async fn read_of_owner(
         };
         let by_group = ("group_id", group_id);
         let holds = read_page(db, by_group, &part, group, to_i64(max)).await?;
+        // If labels of other hosts fill the page, older holds of this one are missing.
+        result.is_truncated |= holds.len() >= max;
         // Holds that start earlier are in the part of their start, or in the first one.
         let is_in_part = |hold: &RecordedHold| {
             query.matches_hold(&hold.hold) && (is_last || hold.hold.started_at >= from)
@@ -243,8 +246,9 @@ async fn read_page(
 enum OwnerClause {
     /// Any owner.
     None,
-    /// The label is this one, or starts with one of the others.
-    Host([String; 4]),
+    /// The label is this one, or continues after it with the end of a host. Other labels of the
+    /// same form are left out by [`ActivityQuery::matches_hold`].
+    Host(String),
     /// The fingerprint has this number.
     Fingerprint(i64),
 }
@@ -253,12 +257,7 @@ impl OwnerClause {
     fn of(query: &ActivityQuery) -> Self {
         match &query.owner {
             None => Self::None,
-            Some(OwnerIdentity::Host(name)) => Self::Host([
-                name.clone(),
-                format!("{name} pid "),
-                format!("{name} thread "),
-                format!("{name}/"),
-            ]),
+            Some(OwnerIdentity::Host(name)) => Self::Host(name.clone()),
             Some(OwnerIdentity::Fingerprint(fingerprint)) => {
                 Self::Fingerprint(owner_code(fingerprint))
             }
@@ -270,10 +269,11 @@ impl OwnerClause {
         match self {
             Self::None => String::new(),
             Self::Host(_) => {
-                let starts_with =
-                    |nth: usize| format!(" OR substr(h.label, 1, length(${nth})) = ${nth}");
-                let prefixes: String = (first + 1..first + 4).map(starts_with).collect();
-                format!(" AND (h.label = ${first}{prefixes})")
+                let ends = HOST_ENDS.map(|end| format!("'{end}'")).join(", ");
+                format!(
+                    " AND (h.label = ${first} OR substr(h.label, 1, length(${first})) = ${first} \
+                     AND substr(h.label, length(${first}) + 1, 1) IN ({ends}))"
+                )
             }
             Self::Fingerprint(_) => format!(" AND h.owner = ${first}"),
         }
@@ -282,10 +282,7 @@ impl OwnerClause {
     fn values(&self) -> Vec<Value> {
         match self {
             Self::None => Vec::new(),
-            Self::Host(texts) => texts
-                .iter()
-                .map(|text| Value::from(text.as_str()))
-                .collect(),
+            Self::Host(name) => vec![Value::from(name.as_str())],
             Self::Fingerprint(code) => vec![Value::from(*code)],
         }
     }

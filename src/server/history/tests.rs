@@ -171,6 +171,46 @@ fn storage_in(directory: &Path) -> StorageConfig {
 }
 
 #[tokio::test]
+async fn the_holds_of_a_host_are_found_whatever_form_its_labels_have() {
+    let directory = tempfile::tempdir().unwrap();
+    let console = Console::start(&storage_in(directory.path()), &Clock::manual(START));
+    let labels = [
+        "web-1",
+        "web-1 pid 7",
+        "web-1:pid42",
+        "web-1/42",
+        "web-1:2380",
+        "web-1 (10.0.0.1)",
+        "web-11 pid 7",
+        "web-1 (blue)",
+        "web-1/nightly",
+        "my web-1 pid 7",
+    ];
+    let hold = |(n, label): (u64, &str)| {
+        let from = i64::try_from(n).unwrap() * 1_000;
+        let mut hold = ended("lock:a", n, from, from + 500);
+        hold.hold.label = Some(label.to_owned());
+        HistoryRecord::HoldEnded(hold)
+    };
+    console.report((0..).zip(labels).map(hold));
+    console
+        .wait_for(|all| all.holds.len() == labels.len())
+        .await;
+    let query = ActivityQuery {
+        owner: Some(OwnerIdentity::Host("web-1".into())),
+        ..everything()
+    };
+    let found = console.read(query).await.unwrap();
+    let mut found: Vec<String> = found
+        .holds
+        .into_iter()
+        .map(|hold| hold.hold.label.unwrap())
+        .collect();
+    found.reverse();
+    assert_eq!(found, labels[..6]);
+}
+
+#[tokio::test]
 async fn holds_flags_and_outages_are_read_as_they_were_reported() {
     let directory = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);

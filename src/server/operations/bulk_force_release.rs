@@ -14,7 +14,7 @@ use crate::domain::bulk_release::MAX_BULK_RELEASE;
 use crate::domain::operation_error::InvalidValue;
 use crate::domain::{
     AdviceLevel, Fingerprint, Lock, LockId, LockKey, ObservedHold, OperationError, Permission,
-    ReleaseDryRun, ReleaseResult, ReleaseTarget, Scope, WindowQuery,
+    ReleaseDryRun, ReleaseMethod, ReleaseResult, ReleaseTarget, Scope, WindowQuery,
 };
 use crate::server::access::Principal;
 
@@ -210,7 +210,7 @@ impl Operations {
             expected_hold: item.expected_hold,
             reason,
             confirm: item.confirm.as_deref(),
-            revoke_lease: None,
+            method: &ReleaseMethod::Lock,
         };
         if !dry_run {
             return self.force_release(principal, &item.id, request).await;

@@ -12,7 +12,7 @@ use super::{Operations, check_key};
 use crate::domain::operation_error::{ConfirmationCause, InternalError, InvalidValue};
 use crate::domain::{
     AuditDetail, Fingerprint, Lock, LockId, NodeOutcome, NodeResult, ObservedHold, OperationError,
-    OperationKind, Permission, ReleaseResult,
+    OperationKind, Permission, ReleaseMethod, ReleaseResult,
 };
 use crate::server::access::Principal;
 use crate::server::audit::{AuditOutcome, OpenOperation};
@@ -36,10 +36,8 @@ pub struct ForceReleaseRequest<'a> {
     pub reason: &'a str,
     /// The lock's name as confirmation, where required.
     pub confirm: Option<&'a str>,
-    /// Revoke the lease of the lock, if its keys are those with this fingerprint
-    /// ([`LeaseKeys::fingerprint`](crate::domain::LeaseKeys::fingerprint)), instead of releasing only
-    /// the lock.
-    pub revoke_lease: Option<&'a Fingerprint>,
+    /// What is done to the lock and its owner.
+    pub method: &'a ReleaseMethod,
 }
 
 /// An owned copy of the request for a spawned task.
@@ -48,7 +46,7 @@ pub(super) struct OwnedForceReleaseRequest {
     expected_hold: ObservedHold,
     reason: String,
     confirm: Option<String>,
-    revoke_lease: Option<Fingerprint>,
+    method: ReleaseMethod,
 }
 
 impl ForceReleaseRequest<'_> {
@@ -58,7 +56,7 @@ impl ForceReleaseRequest<'_> {
             expected_hold: self.expected_hold,
             reason: self.reason.to_owned(),
             confirm: self.confirm.map(str::to_owned),
-            revoke_lease: self.revoke_lease.cloned(),
+            method: self.method.clone(),
         }
     }
 }
@@ -70,7 +68,7 @@ impl OwnedForceReleaseRequest {
             expected_hold: self.expected_hold,
             reason: &self.reason,
             confirm: self.confirm.as_deref(),
-            revoke_lease: self.revoke_lease.as_ref(),
+            method: &self.method,
         }
     }
 }
@@ -117,7 +115,7 @@ impl Operations {
             record.reason = Some(request.reason.trim());
             let prepared = self.prepare_force_release(principal, id, request);
             let group = self.audit_refusal(&record, prepared)?;
-            if request.revoke_lease.is_some() {
+            if matches!(request.method, ReleaseMethod::RevokeLease(_)) {
                 let allowed = self.authorize_lease_keys(principal, &group, id).await;
                 self.audit_refusal(&record, allowed)?;
             }
@@ -158,9 +156,10 @@ impl Operations {
             Span::current().record("lockkeeper.format", lock.format.slug());
         }
         let target = force_target(id, request, last_state.as_deref());
-        let outcome = match request.revoke_lease {
-            Some(shown) => group.revoke_lease(target, shown).await,
-            None => group.force_release(target).await,
+        let outcome = match request.method {
+            ReleaseMethod::Lock => group.force_release(target).await,
+            ReleaseMethod::RevokeLease(shown) => group.revoke_lease(target, shown).await,
+            ReleaseMethod::CancelStatement => group.cancel_statement(target).await,
         };
         let at = self.index().now();
         let outcome = match outcome.map_err(|refusal| refusal_error(refusal, id)) {
@@ -174,10 +173,16 @@ impl Operations {
         let result = check_force_released(group, &outcome);
         // The result is audited first, before a later step can fail.
         audit_entry.end(&match &result {
-            Ok(()) if request.revoke_lease.is_some() => {
-                AuditOutcome::done(&outcome.nodes).with_detail(AuditDetail::LeaseRevoked)
+            Ok(()) => {
+                let done = AuditOutcome::done(&outcome.nodes);
+                match request.method {
+                    ReleaseMethod::Lock => done,
+                    ReleaseMethod::RevokeLease(_) => done.with_detail(AuditDetail::LeaseRevoked),
+                    ReleaseMethod::CancelStatement => {
+                        done.with_detail(AuditDetail::StatementCancelled)
+                    }
+                }
             }
-            Ok(()) => AuditOutcome::done(&outcome.nodes),
             Err(error) => AuditOutcome::from_error(error),
         });
         if matches!(result, Ok(()) | Err(OperationError::PartlyReleased { .. })) {
@@ -353,6 +358,7 @@ fn refusal_error(refusal: ForceRefusal, id: &LockId) -> OperationError {
     match refusal {
         ForceRefusal::UncertainLock => OperationError::PossibleLock { key },
         ForceRefusal::LeaseNotRevoked(cause) => OperationError::LeaseNotRevoked { cause },
+        ForceRefusal::CancelFailed(cause) => OperationError::CancelFailed { cause },
         ForceRefusal::NotReleasable(format) => OperationError::NotReleasable { format },
         ForceRefusal::Harmful(format) => OperationError::ConfirmRequired {
             key,

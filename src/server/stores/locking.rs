@@ -16,7 +16,7 @@ use super::{
 use crate::domain::operation_error::InvalidValue;
 use crate::domain::reason::Reason;
 use crate::domain::{
-    Fingerprint, Format, LeaseKeys, LeaseRefusal, LockKey, NodeOutcome, NodeResult,
+    CancelFailure, Fingerprint, Format, LeaseKeys, LeaseRefusal, LockKey, NodeOutcome, NodeResult,
 };
 
 /// The hold that an acquire requests.
@@ -273,6 +273,20 @@ impl Group {
             Store::Etcd(etcd) => etcd.revoke_lease(target, shown).await,
             Store::Redis(_) | Store::Zookeeper(_) | Store::Postgres(_) => {
                 Err(ForceRefusal::LeaseNotRevoked(LeaseRefusal::NoLease))
+            }
+        }
+    }
+
+    /// Cancels the statement that the owner of exactly the hold that an operator saw runs, if the lock
+    /// belongs to a database connection. The lock is released if it belongs to the transaction.
+    pub async fn cancel_statement(
+        &self,
+        target: ForceTarget<'_>,
+    ) -> Result<ForceReleaseOutcome, ForceRefusal> {
+        match self.store() {
+            Store::Postgres(postgres) => postgres.cancel_statement(target).await,
+            Store::Redis(_) | Store::Zookeeper(_) | Store::Etcd(_) => {
+                Err(ForceRefusal::CancelFailed(CancelFailure::NoConnection))
             }
         }
     }

@@ -5,7 +5,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Token;
-use crate::domain::{Fingerprint, Format, LeaseRefusal, LockKey, NodeResult, ObservedHold, Owner};
+use crate::domain::{
+    CancelFailure, Fingerprint, Format, LeaseRefusal, LockKey, NodeResult, ObservedHold, Owner,
+};
 
 /// The outcome of an acquire or extend over all nodes.
 #[derive(Clone, Debug)]
@@ -109,7 +111,8 @@ impl ForceReleaseOutcome {
     }
 }
 
-/// Why a lock is never force-released. Nothing was changed on any node.
+/// Why a lock was not force-released. Nothing was changed on any node, except after a
+/// [`CancelFailure::LockKept`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ForceRefusal {
     /// The key may be something other than a lock.
@@ -120,6 +123,8 @@ pub enum ForceRefusal {
     Harmful(Format),
     /// The lease of the lock must not be revoked.
     LeaseNotRevoked(LeaseRefusal),
+    /// Cancelling the statement of the owner did not release the lock.
+    CancelFailed(CancelFailure),
 }
 
 #[cfg(test)]

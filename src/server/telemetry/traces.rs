@@ -131,6 +131,7 @@ pub(super) fn is_operational_error(error: &OperationError) -> bool {
         | OperationError::OwnerChanged { .. }
         | OperationError::HoldChanged { .. }
         | OperationError::LeaseNotRevoked { .. }
+        | OperationError::CancelFailed { .. }
         | OperationError::HoldEnded { .. }
         | OperationError::WrongType { .. }
         | OperationError::TooManyRequests { .. } => false,

@@ -256,9 +256,9 @@ async fn locks_are_grouped_by_prefix_owner_or_group() {
     assert_eq!(
         rows("owner").await,
         [
-            row("web-3 (console)", "1", "-"),
-            row("web-1 (console)", "1", "-"),
-            row("web-2 (console)", "2", "1")
+            row("web-3", "1", "-"),
+            row("web-1", "1", "-"),
+            row("web-2", "2", "1")
         ]
     );
     assert_eq!(rows("group").await, [row("default", "4", "1")]);

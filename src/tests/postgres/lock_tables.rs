@@ -62,12 +62,38 @@ const DB_SCHEDULER: &str = "
     update scheduled_tasks set picked = true, picked_by = 'worker-1', last_heartbeat = now(),
         version = version + 1 where picked = false and task_name = 'mail' and version = 1;";
 
+/// The table of Solid Queue 1 and the statements of two jobs with `limits_concurrency`: the first
+/// creates the semaphore of its key, the second finds no permit. The other key has permits left.
+const SOLID_QUEUE: &str = "
+    CREATE TABLE solid_queue_semaphores (id bigserial primary key, \"key\" character varying NOT NULL,
+        value integer DEFAULT 1 NOT NULL, expires_at timestamp(6) without time zone NOT NULL,
+        created_at timestamp(6) without time zone NOT NULL,
+        updated_at timestamp(6) without time zone NOT NULL);
+    CREATE UNIQUE INDEX index_solid_queue_semaphores_on_key ON solid_queue_semaphores (\"key\");
+    INSERT INTO solid_queue_semaphores (\"key\", value, expires_at, created_at, updated_at) VALUES
+        ('InvoiceJob/eu', 0, timezone('utc', now()) + interval '3 minutes',
+            timezone('utc', now()), timezone('utc', now())),
+        ('MailJob/eu', 2, timezone('utc', now()) + interval '3 minutes',
+            timezone('utc', now()), timezone('utc', now()))
+        ON CONFLICT (\"key\") DO NOTHING;
+    UPDATE solid_queue_semaphores SET value = value - 1,
+        expires_at = timezone('utc', now()) + interval '3 minutes'
+        WHERE value > 0 AND \"key\" = 'InvoiceJob/eu';";
+/// The statement at the end of a job, with its limit.
+const SOLID_QUEUE_SIGNAL: &str = "UPDATE solid_queue_semaphores SET value = value + 1,
+    expires_at = timezone('utc', now()) + interval '3 minutes'
+    WHERE \"key\" = 'InvoiceJob/eu' AND value < 1";
+const SOLID_QUEUE_WAIT: &str = "UPDATE solid_queue_semaphores SET value = value - 1,
+    expires_at = timezone('utc', now()) + interval '3 minutes'
+    WHERE value > 0 AND \"key\" = 'InvoiceJob/eu'";
+
 /// The table of Quartz with the rows of one scheduler.
-const QUARTZ: &str = "
+pub const QUARTZ: &str = "
     CREATE TABLE QRTZ_LOCKS (SCHED_NAME VARCHAR(120) NOT NULL, LOCK_NAME VARCHAR(40) NOT NULL,
         PRIMARY KEY (SCHED_NAME, LOCK_NAME));
     INSERT INTO QRTZ_LOCKS VALUES ('s', 'TRIGGER_ACCESS'), ('s', 'STATE_ACCESS');";
-const QUARTZ_LOCK: &str = "BEGIN; SELECT * FROM QRTZ_LOCKS WHERE SCHED_NAME = 's' \
+/// Locks one of its rows.
+pub const QUARTZ_LOCK: &str = "BEGIN; SELECT * FROM QRTZ_LOCKS WHERE SCHED_NAME = 's' \
     AND LOCK_NAME = 'TRIGGER_ACCESS' FOR UPDATE";
 
 async fn count(client: &mut PgConnection, sql: &'static str) -> i64 {
@@ -185,6 +211,50 @@ async fn a_picked_execution_of_db_scheduler_survives_its_heartbeats() {
     let outcome = group.force_release(key, &lock.owners[0].owner).await;
     assert_eq!(*outcome_of(&outcome), NodeOutcome::Released);
     let sql = "SELECT count(*) FROM scheduled_tasks WHERE NOT picked AND version = 3";
+    assert_eq!(count(&mut client, sql).await, 1);
+}
+
+#[tokio::test]
+async fn a_concurrency_limit_of_solid_queue_is_released_as_at_the_end_of_a_job() {
+    let (_server, mut client, group) = start(SOLID_QUEUE).await;
+    let key = "public.solid_queue_semaphores:InvoiceJob/eu";
+    let first = group.wait_for_lock(key).await;
+    assert_eq!(first.format, Format::SolidQueue);
+    assert!(
+        matches!(
+            first.lease,
+            Lease::Expires {
+                left_ms: 100_000..=180_000,
+                ..
+            }
+        ),
+        "{first:?}"
+    );
+    assert_eq!(
+        group.read("public.solid_queue_semaphores:MailJob/eu").await,
+        Ok(None),
+        "it has permits left"
+    );
+    // The next job is another hold.
+    run(&mut client, SOLID_QUEUE_SIGNAL).await;
+    run(&mut client, SOLID_QUEUE_WAIT).await;
+    let outcome = group.force_release(key, &first.owners[0].owner).await;
+    assert!(
+        matches!(outcome_of(&outcome), NodeOutcome::OtherOwner { .. }),
+        "{outcome:?}"
+    );
+    // Until a dispatcher deletes the row, no job starts even if the time has passed.
+    let expire = "UPDATE solid_queue_semaphores \
+        SET expires_at = timezone('utc', now()) - interval '1 minute' WHERE value = 0";
+    run(&mut client, expire).await;
+    crate::support::wait_until("the time has passed, and the lock is held", async || {
+        let lock = group.read(key).await.ok().flatten();
+        lock.is_some_and(|lock| matches!(lock.lease, Lease::Expires { left_ms: 0, .. }))
+    })
+    .await;
+    release_twice(&group, key, "").await;
+    let sql =
+        "SELECT count(*) FROM solid_queue_semaphores WHERE value = 1 AND \"key\" LIKE 'Invoice%'";
     assert_eq!(count(&mut client, sql).await, 1);
 }
 

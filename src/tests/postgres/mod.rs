@@ -2,8 +2,10 @@
 
 mod acquiring;
 mod advisory_locks;
+mod cancel;
 mod faults;
 mod force_release;
+mod good_job;
 mod lock_tables;
 mod real_clients;
 

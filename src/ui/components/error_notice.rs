@@ -34,6 +34,7 @@ pub fn ErrorNotice(
         | OperationError::NotReleasable { .. }
         | OperationError::HoldChanged { .. }
         | OperationError::LeaseNotRevoked { .. }
+        | OperationError::CancelFailed { .. }
         | OperationError::HoldEnded { .. }
         | OperationError::SignInRequired { .. }
         | OperationError::Forbidden { .. }

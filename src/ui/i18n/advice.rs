@@ -246,6 +246,16 @@ fn chinese_reason(reason: &AdviceReason) -> String {
             let activity = chinese_activity(*activity);
             format!("其数据库连接{activity}{}", since.unwrap_or_default())
         }
+        AdviceReason::HoldsOthers { locks, count } => {
+            let more = match release_advice::more(locks, *count) {
+                0 => String::new(),
+                more => format!("，以及另外 {more} 个"),
+            };
+            format!(
+                "释放会结束其连接，该连接还持有 {count} 个锁：{}{more}",
+                locks.join("、")
+            )
+        }
         AdviceReason::PreparedTransaction => {
             "由已准备的事务持有，没有连接；执行 COMMIT PREPARED 或 ROLLBACK PREPARED 后结束"
                 .to_owned()

@@ -65,6 +65,7 @@ fn chinese(detail: &AuditDetail) -> String {
         AuditDetail::OutcomeUnknown => "结果未知：客户端断开了连接，或控制台已停止",
         AuditDetail::ProcessKilled => "操作完成前进程被终止；`observed_after` 为之后观测到的状态",
         AuditDetail::LeaseRevoked => "已撤销租约，其全部键均已删除",
+        AuditDetail::StatementCancelled => "已取消正在执行的语句，连接保持打开",
         AuditDetail::AllSessions => "所有会话",
         AuditDetail::Replayed => "未获取新锁：返回了之前使用相同 Idempotency-Key 的请求的响应",
         AuditDetail::Reacquired => "锁被强制释放后，又被仍在运行的原持有者重新获取",

@@ -7,7 +7,7 @@ use super::error_causes::{
 };
 use super::{format, libraries};
 use crate::domain::operation_error::KeySetting;
-use crate::domain::{LeaseRefusal, OperationError};
+use crate::domain::{CancelFailure, LeaseRefusal, OperationError};
 
 use super::{Locale, locale};
 
@@ -106,6 +106,7 @@ fn chinese(error: &OperationError) -> String {
             "在您查看之后，持有者又续租、重入或重新获取了该锁，未做任何更改".to_owned()
         }
         OperationError::LeaseNotRevoked { cause } => chinese_lease_refusal(cause),
+        OperationError::CancelFailed { cause } => chinese_cancel_failure(cause).to_owned(),
         OperationError::WrongType { type_name, .. } => {
             format!("该键的值不是此格式的锁：“{type_name}”")
         }
@@ -130,6 +131,14 @@ fn chinese_lease_refusal(cause: &LeaseRefusal) -> String {
         LeaseRefusal::TooManyKeys { total, max } => {
             format!("该租约有 {total} 个键，最多只能一并撤销 {max} 个")
         }
+    }
+}
+
+fn chinese_cancel_failure(cause: &CancelFailure) -> &'static str {
+    match cause {
+        CancelFailure::NoConnection => "该锁不属于任何数据库连接，未做任何更改",
+        CancelFailure::NoStatement => "持有者的连接未在执行语句，未做任何更改",
+        CancelFailure::LockKept => "语句已结束，但其连接仍持有该锁",
     }
 }
 
@@ -192,6 +201,10 @@ pub fn advice(error: &OperationError) -> &'static str {
         OperationError::LeaseNotRevoked { .. } => (
             "Release only the key of the lock, without revoking the lease. Nothing was changed.",
             "请仅释放该锁的键，不要撤销租约。未做任何更改。",
+        ),
+        OperationError::CancelFailed { .. } => (
+            "Release the lock without cancelling: that ends the connection.",
+            "请直接释放该锁而不是取消语句，这会结束该连接。",
         ),
         OperationError::PossibleLock { .. } => (
             "If it is a lock, set its format with `format_override` in the configuration. Nothing was changed.",

@@ -166,5 +166,8 @@ fn chinese(format: Format) -> &'static str {
         Format::Knex => "下一次迁移会启动，而仍在运行的迁移会继续",
         Format::QuartzJdbc => "调度器的连接断开，其事务回滚；调度器会重试",
         Format::DbScheduler => "任务会再次执行，而首次执行可能尚未结束",
+        Format::SolidQueue => {
+            "使用该键的下一个任务可以开始；仍在运行的任务会继续，并在结束时归还一个许可"
+        }
     }
 }

@@ -22,6 +22,8 @@ messages! {
     too_many_keys(count: u32): "The lease has {count} keys, too many to be revoked here.", "该租约有 {count} 个键，数量过多，无法在此撤销。";
     revoke_lease(count: u32): "Revoke the lease instead. Keys that are deleted: {count}", "改为撤销租约，将删除的键数：{count}";
     revoke_lease_hint: "The owner’s client can notice that its lease ended. Everything that the client holds with the same lease ends too:", "持有者的客户端能够察觉租约已结束。该客户端用同一租约持有的其他键也会一并失效：";
+    cancel_statement: "Cancel the running statement instead", "改为取消正在执行的语句";
+    cancel_statement_hint: "The connection stays open. Only a lock of the transaction is released; a lock of the session stays.", "连接保持打开。仅释放属于事务的锁，属于会话的锁不会释放。";
     contender_of(name: &str): "holds or waits for {name}", "持有或等待 {name}";
     process_keeps_running: "The process keeps running and may still believe that it holds the lock.", "进程会继续运行，并可能仍认为自己持有该锁。";
     reason: "Reason", "原因";

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::error_responses::{CommonErrors, MutationErrors};
-use crate::domain::operation_error::InvalidValue;
+use crate::domain::operation_error::{InvalidValue, RequestError};
 use crate::domain::{
-    Fingerprint, Format, NodeObservation, NodeResult, ObservedHold, OperationError, ReleaseResult,
-    Timestamp,
+    Fingerprint, Format, NodeObservation, NodeResult, ObservedHold, OperationError, ReleaseMethod,
+    ReleaseResult, Timestamp,
 };
 use crate::server::access::Principal;
 use crate::server::api::extract::{IdempotencyKeyHeader, JsonBody, LockParams, LockPath};
@@ -120,6 +120,34 @@ pub struct ForceReleaseBody {
     #[schema(min_length = 16, max_length = 16, pattern = "^[0-9a-f]{16}$")]
     #[serde(default)]
     revoke_lease: Option<String>,
+    /// (PostgreSQL) Cancel the statement that the connection of the owner runs, instead of ending the
+    /// connection. This aborts its transaction and releases the locks of the transaction. A lock of
+    /// the session stays, and the request fails with `cancel-failed`. Not together with
+    /// `revoke_lease`.
+    #[serde(default)]
+    cancel_statement: bool,
+}
+
+impl ForceReleaseBody {
+    fn method(&self) -> Result<ReleaseMethod, OperationError> {
+        let Some(keys) = &self.revoke_lease else {
+            return Ok(match self.cancel_statement {
+                true => ReleaseMethod::CancelStatement,
+                false => ReleaseMethod::Lock,
+            });
+        };
+        if self.cancel_statement {
+            return Err(OperationError::BadRequest {
+                cause: RequestError::InvalidBody {
+                    text: "`revoke_lease` and `cancel_statement` exclude each other".to_owned(),
+                },
+            });
+        }
+        let keys = Fingerprint::parse(keys).ok_or_else(|| {
+            OperationError::invalid_field("revoke_lease", InvalidValue::NotAFingerprint)
+        })?;
+        Ok(ReleaseMethod::RevokeLease(keys))
+    }
 }
 
 /// The result of a release.
@@ -297,8 +325,8 @@ pub async fn release(
 #[utoipa::path(post, path = "/api/v1/groups/{group}/locks/{key}/force-release", operation_id = "force_release_lock", tag = "operations", request_body = ForceReleaseBody, params(LockParams), responses(CommonErrors, MutationErrors,
     (status = 200, description = "The lock was released, with the result on each node", body = ReleaseResponse),
     (status = 404, description = "`not-held`", body = Problem, content_type = "application/problem+json"),
-    (status = 409, description = "`owner-changed`: the lock has another owner; `hold-changed`: the owner has extended, re-entered or re-acquired the lock since; `lease-not-revoked`: the lease has other keys. Nothing was changed", body = Problem, content_type = "application/problem+json"),
-    (status = 422, description = "`confirm-required`; `possible-lock`: the key is only a possible lock; configure its format to make it releasable; `not-releasable`: locks of this format can only be released by their owner; `lease-not-revoked`: there is no lease, or not all of its keys are listed; or the reason is blank", body = Problem, content_type = "application/problem+json"),
+    (status = 409, description = "`owner-changed`: the lock has another owner; `hold-changed`: the owner has extended, re-entered or re-acquired the lock since; `lease-not-revoked`: the lease has other keys. Nothing was changed. `cancel-failed`: the statement was cancelled, but the lock belongs to the session", body = Problem, content_type = "application/problem+json"),
+    (status = 422, description = "`confirm-required`; `possible-lock`: the key is only a possible lock; configure its format to make it releasable; `not-releasable`: locks of this format can only be released by their owner; `lease-not-revoked`: there is no lease, or not all of its keys are listed; `cancel-failed`: the connection of the owner runs no statement; or the reason is blank", body = Problem, content_type = "application/problem+json"),
     (status = 503, description = "`no-quorum`; or `partly-released`: the owner may still have a quorum, because too few nodes were reached (`released`, `remaining`, `quorum`, `nodes`). The release is completed when the nodes are reachable again. `audit-unavailable` (the audit log is not writable) or `storage-unavailable` (the database of `[storage]` cannot be reached): nothing was changed", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn force_release(
@@ -310,12 +338,7 @@ pub async fn force_release(
     let fingerprint = Fingerprint::parse(&body.fingerprint).ok_or_else(|| {
         OperationError::invalid_field("fingerprint", InvalidValue::NotAFingerprint)
     })?;
-    let revoke_lease = body.revoke_lease.as_deref().map(|text| {
-        Fingerprint::parse(text).ok_or_else(|| {
-            OperationError::invalid_field("revoke_lease", InvalidValue::NotAFingerprint)
-        })
-    });
-    let revoke_lease = revoke_lease.transpose()?;
+    let method = body.method()?;
     let released = state
         .operations
         .force_release(
@@ -326,7 +349,7 @@ pub async fn force_release(
                 expected_hold: body.expected_hold,
                 reason: &body.reason,
                 confirm: body.confirm.as_deref(),
-                revoke_lease: revoke_lease.as_ref(),
+                method: &method,
             },
         )
         .await?;

@@ -16,7 +16,7 @@ use super::release::release_fields;
 use super::standalone::{Standalone, lock_failure};
 use super::text::TextFormat;
 use super::{Failure, json_input, text};
-use crate::domain::{Fingerprint, Lock, LockId, ObservedHold};
+use crate::domain::{Fingerprint, Lock, LockId, ObservedHold, ReleaseMethod};
 use crate::server::operations::ForceReleaseRequest;
 
 /// The arguments of `force-release`: one lock and its owner, or a file with many.
@@ -48,6 +48,10 @@ pub struct ForceReleaseArgs {
     /// that `show --lease-keys` prints. Rejected if the lease has other keys since.
     #[arg(long, value_name = "FINGERPRINT", value_parser = parse_fingerprint, conflicts_with = "from")]
     revoke_lease: Option<Fingerprint>,
+    /// (PostgreSQL) Cancel the statement that the owner's connection runs, which releases a lock of
+    /// its transaction, instead of ending the connection. A lock of the session stays.
+    #[arg(long, conflicts_with_all = ["from", "revoke_lease"])]
+    cancel_statement: bool,
     /// Release many locks: a file with a JSON array of {"group", "key", "fingerprint"}, at most
     /// 500; `-` is standard input.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["names", "fingerprint"])]
@@ -116,12 +120,17 @@ pub async fn run(options: ForceReleaseArgs) -> Result<u8, Failure> {
                 }
                 None => ObservedHold::default(),
             };
+            let method = match options.revoke_lease {
+                Some(keys) => ReleaseMethod::RevokeLease(keys),
+                None if options.cancel_statement => ReleaseMethod::CancelStatement,
+                None => ReleaseMethod::Lock,
+            };
             let request = ForceReleaseRequest {
                 fingerprint: &fingerprint,
                 expected_hold,
                 reason: &options.reason,
                 confirm: options.confirm.as_deref(),
-                revoke_lease: options.revoke_lease.as_ref(),
+                method: &method,
             };
             release_one(&id, request, options.common).await.map(|()| 0)
         }

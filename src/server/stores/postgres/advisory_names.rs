@@ -65,6 +65,14 @@ impl AdvisoryNames {
         Self(names)
     }
 
+    /// These names, and others for numbers that have none.
+    pub fn with(&self, others: &HashMap<AdvisoryKey, String>) -> Self {
+        let mut names = others.clone();
+        let own = self.0.iter().map(|(key, name)| (*key, name.clone()));
+        names.extend(own);
+        Self(names)
+    }
+
     /// The name of a number.
     pub fn get(&self, key: AdvisoryKey) -> Option<&str> {
         self.0.get(&key).map(String::as_str)

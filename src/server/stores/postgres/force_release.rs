@@ -2,13 +2,13 @@
 //!
 //! A row is released by one statement that compares owner and time. The holder of an advisory lock or
 //! of a row lock is a connection: it is ended if process id and start are still the same and it still
-//! holds that lock. The server evaluates these conditions in the statement that sends the signal,
+//! holds that lock; or the statement that it runs is cancelled (`cancel`). The server evaluates these conditions in the statement that sends the signal,
 //! though not in one atomic step with the lock table.
 
 use std::time::Duration;
 
 use super::Postgres;
-use super::connection::{Connection, query, statement};
+use super::connection::{Connection, TypedQuery, query, statement};
 use super::error::PostgresError;
 use super::snapshot::{Hold, LockPlace, StoredLock};
 use crate::domain::reason::{PossibleEffect, Reason};
@@ -19,7 +19,7 @@ use crate::server::stores::{CallError, ForceRefusal, ForceReleaseOutcome, ForceT
 const TERMINATE_TIMEOUT_VERSION: i32 = 140_000;
 
 /// What the server showed before anything was changed.
-enum Check {
+pub(super) enum Check {
     /// The requested hold.
     Matching {
         place: LockPlace,
@@ -62,13 +62,17 @@ impl Postgres {
         Ok(self.force_outcome(outcome, hold))
     }
 
-    fn force_outcome(&self, outcome: NodeOutcome, hold: ObservedHold) -> ForceReleaseOutcome {
+    pub(super) fn force_outcome(
+        &self,
+        outcome: NodeOutcome,
+        hold: ObservedHold,
+    ) -> ForceReleaseOutcome {
         let node = self.server_name();
         ForceReleaseOutcome::new(vec![NodeResult { node, outcome }], hold)
     }
 
     /// Reads the lock and compares it with what the operator saw.
-    async fn check(&self, target: ForceTarget<'_>) -> Result<Check, ForceRefusal> {
+    pub(super) async fn check(&self, target: ForceTarget<'_>) -> Result<Check, ForceRefusal> {
         let now = self.service.clock.monotonic();
         let snapshot = match self.snapshot_since(now).await {
             Ok(snapshot) => snapshot,
@@ -130,7 +134,7 @@ impl Postgres {
     }
 
     /// Why nothing was released: the hold ended between the reading and the statement.
-    async fn outcome_after_change(&self, target: ForceTarget<'_>) -> NodeOutcome {
+    pub(super) async fn outcome_after_change(&self, target: ForceTarget<'_>) -> NodeOutcome {
         match self.snapshot().await {
             Ok(snapshot) => match snapshot.locks.get(target.key) {
                 None => NodeOutcome::NotHeld,
@@ -177,18 +181,8 @@ async fn release(
             };
             let version = server_version(connection).await?;
             let terminating = terminate_sql(place, version, timeout / 2);
-            let terminating = query::<(bool,)>(terminating)
-                .bind(backend.pid)
-                .bind(started_us);
-            let terminating = match place {
-                LockPlace::Advisory(key) => {
-                    let (classid, objid, objsubid) = key.lock_tag();
-                    terminating.bind(classid).bind(objid).bind(objsubid)
-                }
-                LockPlace::Row { id, second_id, .. } => {
-                    terminating.bind(id.clone()).bind(second_id.clone())
-                }
-            };
+            let terminating = query::<(bool,)>(terminating);
+            let terminating = bind_holder(terminating, backend.pid, started_us, place);
             Ok(match connection.fetch(terminating).await?.first() {
                 None => Released::Changed,
                 Some((true,)) => Released::Done,
@@ -216,22 +210,47 @@ fn terminate_sql(place: &LockPlace, version: i32, wait: Duration) -> String {
     } else {
         "pg_terminate_backend(a.pid)".to_owned()
     };
-    let holds = match place {
+    format!(
+        "SELECT {terminate} FROM {HOLDER} AND {}",
+        holds_condition(place)
+    )
+}
+
+/// The connection `a` with the process id `$1` that was opened at `$2`.
+pub(super) const HOLDER: &str = "pg_stat_get_activity($1) a \
+    WHERE (extract(epoch FROM a.backend_start) * 1000000)::int8 = $2";
+
+/// The condition that the connection `a` holds the lock that the other arguments identify.
+pub(super) fn holds_condition(place: &LockPlace) -> String {
+    match place {
         LockPlace::Advisory(_) => "EXISTS (SELECT FROM pg_locks l WHERE l.pid = a.pid \
             AND l.locktype = 'advisory' AND l.granted AND l.classid::int8 = $3 \
             AND l.objid::int8 = $4 AND l.objsubid = $5 \
             AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()))"
             .to_owned(),
         LockPlace::Row { table, .. } => table.holds_row_condition(),
-    };
-    format!(
-        "SELECT {terminate} FROM pg_stat_get_activity($1) a \
-         WHERE (extract(epoch FROM a.backend_start) * 1000000)::int8 = $2 AND {holds}"
-    )
+    }
+}
+
+/// Binds the arguments of [`HOLDER`] and [`holds_condition`].
+pub(super) fn bind_holder<T>(
+    sql: TypedQuery<T>,
+    pid: i32,
+    started_us: i64,
+    place: &LockPlace,
+) -> TypedQuery<T> {
+    let sql = sql.bind(pid).bind(started_us);
+    match place {
+        LockPlace::Advisory(key) => {
+            let (classid, objid, objsubid) = key.lock_tag();
+            sql.bind(classid).bind(objid).bind(objsubid)
+        }
+        LockPlace::Row { id, second_id, .. } => sql.bind(id.clone()).bind(second_id.clone()),
+    }
 }
 
 /// Why this hold can never be released.
-fn unreleasable_reason(hold: &Hold) -> Option<Reason> {
+pub(super) fn unreleasable_reason(hold: &Hold) -> Option<Reason> {
     match hold {
         Hold::Backend(backend) if backend.started_us.is_none() => Some(Reason::text(
             "the start of the connection is not readable, so it cannot be told apart from a later one; GRANT pg_read_all_stats",
@@ -269,7 +288,7 @@ fn other_owner(lock: &StoredLock) -> NodeOutcome {
     }
 }
 
-fn failure(error: PostgresError) -> NodeOutcome {
+pub(super) fn failure(error: PostgresError) -> NodeOutcome {
     match error.call {
         CallError::NotSent { reason } | CallError::Rejected { reason } => {
             NodeOutcome::nothing_changed(reason)

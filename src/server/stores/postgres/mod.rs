@@ -1,17 +1,19 @@
 //! Locks in PostgreSQL: advisory locks, and the lock tables of libraries.
 //!
 //! One task reads all of them once per second (`observer`): advisory locks from `pg_locks`
-//! (`queries`, `advisory_key`, `advisory_names`), rows of lock tables and row locks (`tables`). The
+//! (`queries`, `advisory_key`, `advisory_names`, `good_job`), rows of lock tables and row locks (`tables`). The
 //! result is a [`Snapshot`], from which readings are answered. Releases run on a connection of
-//! their own (`force_release`). Locks that the console acquires are held by connections of their own
+//! their own (`force_release`, `cancel`). Locks that the console acquires are held by connections of their own
 //! (`own_locks`).
 
 mod advisory_key;
 mod advisory_names;
 mod backend;
+mod cancel;
 mod connection;
 mod error;
 mod force_release;
+mod good_job;
 mod holder_state;
 mod observer;
 mod own_locks;

@@ -12,6 +12,7 @@ use super::advisory_names::AdvisoryNames;
 use super::backend::Backend;
 use super::connection::Connection;
 use super::error::{PostgresError, no_reply};
+use super::good_job::GoodJobNames;
 use super::queries::{
     self, AdvisoryLocks, ServerInfo, fetch_advisory_locks, fetch_long_transactions,
     fetch_row_locks, fetch_rows, fetch_server_info, fetch_standbys, find_tables, missing_tables,
@@ -83,6 +84,7 @@ struct Session {
     connection: Connection,
     info: ServerInfo,
     names: Arc<AdvisoryNames>,
+    good_job: GoodJobNames,
     tables: Vec<Arc<FoundTable>>,
     discovered_at: Instant,
 }
@@ -235,6 +237,7 @@ impl Postgres {
             names: self.names(&info),
             connection,
             info,
+            good_job: GoodJobNames::default(),
             tables: Vec::new(),
             discovered_at: Instant::now(),
         };
@@ -266,6 +269,10 @@ impl Postgres {
             .servers
             .set_feed(FeedLevel::Poll, reason.as_ref());
         session.tables = tables.into_iter().map(Arc::new).collect();
+        session
+            .good_job
+            .find_tables(&mut session.connection)
+            .await?;
         self.read_long_transactions(session).await?;
         self.read_standbys(session).await
     }
@@ -332,7 +339,10 @@ impl Postgres {
             .skew
             .lock()
             .update(advisory.server_time_us.div_euclid(1_000) - middle);
-        let mut snapshot = Snapshot::new(requested_at, Arc::clone(&session.names));
+        let keys = advisory.rows.iter().map(|row| row.key);
+        let (connection, names) = (&mut session.connection, &session.names);
+        let names = session.good_job.add_to(names, keys, connection).await?;
+        let mut snapshot = Snapshot::new(requested_at, names);
         self.add_advisory(&mut snapshot, advisory, skew_ms);
         for table in session.tables.clone() {
             let Err(error) = read_table(session, &table, &mut snapshot, skew_ms).await else {

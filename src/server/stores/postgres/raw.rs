@@ -59,7 +59,12 @@ impl Postgres {
                 }
                 Hold::Backend(backend) => {
                     add_backend(&mut parts, backend, &details);
-                    let others = other_locks(snapshot, key, backend);
+                    let mut others = snapshot.other_locks(key, backend);
+                    let more = others.len().saturating_sub(MAX_OTHER_LOCKS);
+                    others.truncate(MAX_OTHER_LOCKS);
+                    if more > 0 {
+                        others.push(format!("and {more} more"));
+                    }
                     push(
                         &mut parts,
                         "also holds",
@@ -122,23 +127,6 @@ fn add_backend(parts: &mut Vec<RawPart>, backend: &Backend, details: &[Details])
     push(parts, "state", state);
     push(parts, "in this state since (UTC)", state_since);
     push(parts, "transaction since (UTC)", transaction_since);
-}
-
-/// The other locks that a connection holds. All of them end with it.
-fn other_locks(snapshot: &Snapshot, key: &LockKey, backend: &Backend) -> Vec<String> {
-    let holds_it = |hold: &Hold| backend_of(hold).is_some_and(|holder| holder == backend);
-    let held = snapshot
-        .locks
-        .iter()
-        .filter(|(other, lock)| *other != key && lock.holds.iter().any(holds_it));
-    let mut names: Vec<String> = held.map(|(other, _)| other.text().into_owned()).collect();
-    names.sort();
-    let count = names.len();
-    if count > MAX_OTHER_LOCKS {
-        names.truncate(MAX_OTHER_LOCKS);
-        names.push(format!("and {} more", count - MAX_OTHER_LOCKS));
-    }
-    names
 }
 
 fn push(parts: &mut Vec<RawPart>, name: &str, value: Option<String>) {

@@ -203,6 +203,25 @@ impl Snapshot {
     }
 }
 
+impl Snapshot {
+    /// The names of the other locks that a connection holds, in order. All of them end with it.
+    pub fn other_locks(&self, key: &LockKey, backend: &Backend) -> Vec<String> {
+        let holds_it = |hold: &Hold| match hold {
+            Hold::Backend(holder) => {
+                (holder.pid, holder.started_us) == (backend.pid, backend.started_us)
+            }
+            Hold::Prepared | Hold::Row(_) => false,
+        };
+        let held = self
+            .locks
+            .iter()
+            .filter(|(other, lock)| *other != key && lock.holds.iter().any(holds_it));
+        let mut names: Vec<String> = held.map(|(other, _)| other.text().into_owned()).collect();
+        names.sort();
+        names
+    }
+}
+
 impl StoredLock {
     /// The hold of the owner with this fingerprint.
     pub fn hold_of(&self, fingerprint: &Fingerprint) -> Option<(&Hold, &Owner)> {

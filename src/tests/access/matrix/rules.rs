@@ -354,7 +354,7 @@ pub const SERVER_FUNCTIONS: &[Rule] = &[
         "force_release",
         Permission::ForceRelease,
         Resource::Lock,
-        |id| json!({"id": id, "fingerprint": "0123456789abcdef", "expected_hold": {}, "reason": " ", "confirm": null, "revoke_lease": null}),
+        |id| json!({"id": id, "fingerprint": "0123456789abcdef", "expected_hold": {}, "reason": " ", "confirm": null, "method": "lock"}),
     ),
     rule(
         "clear_restart_hazard",

@@ -6,8 +6,8 @@ use leptos::task::spawn_local;
 
 use crate::domain::release_advice::AdviceCounts;
 use crate::domain::{
-    AdviceLevel, Lock, LockId, NodeResult, ObservedHold, OperationError, ReleaseResult,
-    ReleaseTarget,
+    AdviceLevel, Lock, LockId, NodeResult, ObservedHold, OperationError, ReleaseMethod,
+    ReleaseResult, ReleaseTarget,
 };
 use crate::ui::i18n::libraries;
 use crate::ui::kit::draft;
@@ -260,7 +260,16 @@ impl BulkReleaseState {
         let expected_hold = current_hold(live.lock_untracked(&id).as_ref(), &item.target);
         let reason = self.reason.get_untracked();
         let confirm = item.needs_confirmation.then(|| id.key.text().into_owned());
-        match calls::force_release(id, fingerprint, expected_hold, reason, confirm, None).await {
+        match calls::force_release(
+            id,
+            fingerprint,
+            expected_hold,
+            reason,
+            confirm,
+            ReleaseMethod::Lock,
+        )
+        .await
+        {
             Ok(released) => ItemState::Released(Box::new(released)),
             Err(error @ OperationError::SignInRequired { .. }) => {
                 // Without a session, the next requests would fail too.

@@ -4,7 +4,7 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{Fingerprint, Lock, LockId, Timestamp};
+use crate::domain::{Fingerprint, Lock, LockId, ReleaseMethod, Timestamp};
 use crate::ui::i18n::operations as t;
 use crate::ui::kit::draft;
 use crate::ui::{calls, paths};
@@ -21,6 +21,9 @@ pub(super) struct ReleaseDraft {
     /// Revoke the lease whose keys were displayed. Not saved: the keys must be displayed again.
     #[serde(skip)]
     pub(super) revoke_lease: Option<Fingerprint>,
+    /// Cancel the statement of the owner.
+    #[serde(skip)]
+    pub(super) cancel_statement: bool,
 }
 
 impl ReleaseDraft {
@@ -50,6 +53,7 @@ impl ReleaseDraft {
                     reason,
                     typed,
                     revoke_lease: None,
+                    cancel_statement: false,
                 };
                 (draft, notice)
             }
@@ -64,7 +68,11 @@ impl ReleaseDraft {
             id: lock.id,
             fingerprint: self.owner,
             reason: self.reason,
-            revoke_lease: self.revoke_lease,
+            method: match self.revoke_lease {
+                Some(keys) => ReleaseMethod::RevokeLease(keys),
+                None if self.cancel_statement => ReleaseMethod::CancelStatement,
+                None => ReleaseMethod::Lock,
+            },
         }
     }
 

@@ -8,6 +8,7 @@ use super::super::advice::AdviceSource;
 use super::super::error_notice::ErrorNotice;
 use super::super::lock_name::LockName;
 use super::ReleaseOutcome;
+use super::cancel_choice::CancelChoice;
 use super::confirmation::Confirmation;
 use super::confirmation_field::ConfirmationField;
 use super::draft::ReleaseDraft;
@@ -103,6 +104,7 @@ pub fn ReleaseForm(
             <TargetFacts target />
             <UnreachableNodesNotice coverage />
             <LeaseChoice id=displayed.id.clone() group chosen=slice!(draft.revoke_lease) />
+            <CancelChoice target source=advice chosen=slice!(draft.cancel_statement) />
             <Banner tone=Tone::Warn announced=false>
                 {t::process_keeps_running()}
             </Banner>

@@ -1,6 +1,7 @@
 //! The force-release dialog. It tracks the lock while it is open, and watches it for one renewal
 //! interval after the release.
 
+mod cancel_choice;
 mod confirmation;
 mod confirmation_field;
 mod draft;

@@ -22,6 +22,8 @@ pub enum TableLayout {
     Knex,
     /// `scheduled_tasks(task_name, task_instance, picked, picked_by, version, …)`.
     DbScheduler,
+    /// `solid_queue_semaphores(key, value, expires_at)`.
+    SolidQueue,
     /// `qrtz_locks(sched_name, lock_name)`, whose rows are locked and never changed.
     Quartz,
 }
@@ -91,12 +93,13 @@ pub type RowLockColumns = (
 
 impl TableLayout {
     /// All layouts.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::ShedLock,
         Self::Liquibase,
         Self::SpringJdbc,
         Self::Knex,
         Self::DbScheduler,
+        Self::SolidQueue,
         Self::Quartz,
     ];
 
@@ -115,6 +118,7 @@ impl TableLayout {
             Self::SpringJdbc => Format::SpringJdbc,
             Self::Knex => Format::Knex,
             Self::DbScheduler => Format::DbScheduler,
+            Self::SolidQueue => Format::SolidQueue,
             Self::Quartz => Format::QuartzJdbc,
         }
     }
@@ -127,6 +131,7 @@ impl TableLayout {
             Self::SpringJdbc => "int_lock",
             Self::Knex => "knex_migrations_lock",
             Self::DbScheduler => "scheduled_tasks",
+            Self::SolidQueue => "solid_queue_semaphores",
             Self::Quartz => "qrtz_locks",
         }
     }
@@ -145,6 +150,7 @@ impl TableLayout {
                 "picked_by",
                 "version",
             ],
+            Self::SolidQueue => &["key", "value", "expires_at"],
             Self::Quartz => &["sched_name", "lock_name"],
         }
     }
@@ -172,6 +178,9 @@ impl FoundTable {
                 }
                 TableLayout::Knex => has_type("is_locked", "integer"),
                 TableLayout::DbScheduler => has_type("picked", "boolean"),
+                TableLayout::SolidQueue => {
+                    has_type("value", "integer") && has_type("expires_at", "timestamp")
+                }
                 TableLayout::Quartz => true,
             }
     }
@@ -210,7 +219,8 @@ impl FoundTable {
             TableLayout::ShedLock
             | TableLayout::Liquibase
             | TableLayout::Knex
-            | TableLayout::DbScheduler => ("UPDATE", self.can_update),
+            | TableLayout::DbScheduler
+            | TableLayout::SolidQueue => ("UPDATE", self.can_update),
             TableLayout::SpringJdbc => ("DELETE", self.can_delete),
             TableLayout::Quartz => return None,
         };
@@ -245,6 +255,7 @@ impl LockRow {
             | TableLayout::Liquibase
             | TableLayout::Knex
             | TableLayout::DbScheduler
+            | TableLayout::SolidQueue
             | TableLayout::Quartz => self.since_us,
         };
         let parts = [
@@ -260,15 +271,22 @@ impl LockRow {
     /// ahead of the console's.
     pub fn lease(&self, layout: TableLayout, now: Timestamp, skew_ms: i64) -> Lease {
         match (layout, self.until_us) {
-            (TableLayout::ShedLock | TableLayout::SpringJdbc, Some(until)) => {
-                Lease::until(to_console_time(until, skew_ms), now)
-            }
+            (
+                TableLayout::ShedLock | TableLayout::SpringJdbc | TableLayout::SolidQueue,
+                Some(until),
+            ) => Lease::until(to_console_time(until, skew_ms), now),
             // The next client takes the lock over when its own limit has passed, which the table
             // does not contain: the age of the row, or of the last heartbeat.
             (TableLayout::SpringJdbc | TableLayout::DbScheduler, None)
             | (TableLayout::DbScheduler | TableLayout::Quartz, Some(_))
             | (TableLayout::Quartz, None) => Lease::Session,
-            (TableLayout::ShedLock | TableLayout::Liquibase | TableLayout::Knex, None)
+            (
+                TableLayout::ShedLock
+                | TableLayout::Liquibase
+                | TableLayout::Knex
+                | TableLayout::SolidQueue,
+                None,
+            )
             | (TableLayout::Liquibase | TableLayout::Knex, Some(_)) => Lease::Never,
         }
     }
@@ -282,6 +300,7 @@ impl LockRow {
             TableLayout::SpringJdbc
             | TableLayout::Knex
             | TableLayout::DbScheduler
+            | TableLayout::SolidQueue
             | TableLayout::Quartz => None,
         }
     }

@@ -90,6 +90,17 @@ impl FoundTable {
                 "version::text",
                 "picked".to_owned(),
             ),
+            TableLayout::SolidQueue => (
+                "\"key\"::text",
+                "NULL::text",
+                "NULL::text".to_owned(),
+                "NULL::int8".to_owned(),
+                microseconds("expires_at"),
+                // The transaction that took the last permit.
+                "xmin::text",
+                // Also after the time: the permit is only taken back when a dispatcher deletes the row.
+                "value = 0".to_owned(),
+            ),
             TableLayout::Quartz => unreachable!("rows of Quartz are never changed"),
         };
         format!(
@@ -210,6 +221,11 @@ impl FoundTable {
                      AND version::text = $5",
                     same_owner("picked_by"),
                 ),
+            ),
+            // What the library does at the end of a job.
+            TableLayout::SolidQueue => (
+                format!("UPDATE {table} SET value = value + 1"),
+                "\"key\"::text = $1 AND value = 0 AND xmin::text = $5".to_owned(),
             ),
             TableLayout::Quartz => unreachable!("rows of Quartz are never changed"),
         };
