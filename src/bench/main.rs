@@ -68,7 +68,7 @@ struct Options {
     #[arg(long)]
     plain: bool,
     /// Run only these observer benchmarks: discovery, overhead, busy-cache, lag, large-index, reads,
-    /// subscribers [default: all].
+    /// history, subscribers [default: all].
     #[arg(long, value_delimiter = ',')]
     sections: Vec<observer::Section>,
     /// Duration of the benchmark with a busy cache [default: 60; with --quick 5].
@@ -77,6 +77,9 @@ struct Options {
     /// Duration of the benchmark with thousands of subscribers [default: 60; with --quick 3].
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(3..))]
     subscriber_seconds: Option<u32>,
+    /// Duration of the benchmark of the recorded history [default: 60; with --quick 5].
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(5..))]
+    history_seconds: Option<u32>,
     /// Skip the benchmarks of acquire and release.
     #[arg(long)]
     only_observer: bool,
@@ -190,6 +193,7 @@ async fn run(options: &Options) -> Result<(), BenchError> {
         options.quick,
         options.busy_seconds,
         options.subscriber_seconds,
+        options.history_seconds,
     );
     budgets.extend(observer_budgets.await?);
     if options.quick {

@@ -3,6 +3,7 @@
 
 mod busy_cache;
 mod discovery;
+mod history;
 mod lag;
 mod large_index;
 mod latencies;
@@ -34,6 +35,8 @@ pub enum Section {
     LargeIndex,
     /// 100,000 locks and 50 clients that list and search them.
     Reads,
+    /// 100,000 locks and 1,000 hand-overs per second: the cost of the recorded history.
+    History,
     /// Thousands of subscribers, abusive clients and idle streams.
     Subscribers,
 }
@@ -52,6 +55,8 @@ struct Scale {
     busy_seconds: u32,
     /// Seconds of the benchmark with thousands of subscribers.
     subscriber_seconds: u32,
+    /// Seconds of the benchmark of the recorded history.
+    history_seconds: u32,
 }
 
 /// Runs the selected benchmarks, prints their results and returns their budgets.
@@ -61,6 +66,7 @@ pub async fn measure(
     is_quick: bool,
     busy_seconds: Option<u32>,
     subscriber_seconds: Option<u32>,
+    history_seconds: Option<u32>,
 ) -> Result<Vec<Budget>, BenchError> {
     let scale = if is_quick {
         Scale {
@@ -70,6 +76,7 @@ pub async fn measure(
             seconds: 2,
             busy_seconds: busy_seconds.unwrap_or(5),
             subscriber_seconds: subscriber_seconds.unwrap_or(3),
+            history_seconds: history_seconds.unwrap_or(5),
         }
     } else {
         Scale {
@@ -79,6 +86,7 @@ pub async fn measure(
             seconds: 15,
             busy_seconds: busy_seconds.unwrap_or(60),
             subscriber_seconds: subscriber_seconds.unwrap_or(60),
+            history_seconds: history_seconds.unwrap_or(60),
         }
     };
     let mut budgets = Vec::new();
@@ -95,6 +103,7 @@ pub async fn measure(
             Section::Lag => lag::measure(programs, scale).await?,
             Section::LargeIndex => large_index::measure(programs, scale).await?,
             Section::Reads => reads::measure(programs, scale).await?,
+            Section::History => history::measure(programs, scale).await?,
             Section::Subscribers => subscribers::measure(programs, scale).await?,
         });
         println!("  ({:.0} s)", started.elapsed().as_secs_f64());

@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
+use redis::AsyncConnectionConfig;
 use redis::aio::MultiplexedConnection;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
@@ -16,6 +17,8 @@ use super::super::testbed::{Process, Programs, start_console_with, start_redis_s
 
 /// The number of commands in a pipeline that fills the server.
 const PIPELINE_SIZE: u32 = 10_000;
+/// How long a reply of the server may take.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A Redis server.
 pub struct Server {
@@ -55,7 +58,11 @@ impl Server {
     /// Opens a connection.
     pub async fn connect(&self) -> Result<MultiplexedConnection, BenchError> {
         let client = redis::Client::open(("127.0.0.1", self.port))?;
-        Ok(client.get_multiplexed_async_connection().await?)
+        // A load must not end because other processes delayed one reply.
+        let config = AsyncConnectionConfig::new().set_response_timeout(Some(RESPONSE_TIMEOUT));
+        Ok(client
+            .get_multiplexed_async_connection_with_config(&config)
+            .await?)
     }
 
     /// Starts a console that observes the server.

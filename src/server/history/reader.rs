@@ -1,6 +1,5 @@
 //! Reads the history of a range of time.
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use sqlx::{AnyConnection, Row as _};
@@ -111,7 +110,6 @@ impl HistoryReader {
                 activity.counters.extend(samples.await?);
             }
         }
-        drop_ended_twice(&mut activity.holds);
         let latest_first = |hold: &RecordedHold| std::cmp::Reverse(hold.hold.started_at);
         activity.holds.sort_by_key(latest_first);
         activity.is_truncated |= activity.holds.len() > query.max_holds();
@@ -121,22 +119,6 @@ impl HistoryReader {
         }
         Ok(activity)
     }
-}
-
-/// Drops the open half of holds that ended between the reads of open and of ended holds. Open ones
-/// are read first, so that no hold is missing.
-fn drop_ended_twice(holds: &mut Vec<RecordedHold>) {
-    let identity = |one: &RecordedHold| {
-        let hold = &one.hold;
-        (one.id.clone(), hold.fingerprint.clone(), hold.started_at)
-    };
-    let is_ended = |one: &RecordedHold| one.hold.ended_at.is_some();
-    let ended: HashSet<_> = holds
-        .iter()
-        .filter(|one| is_ended(one))
-        .map(identity)
-        .collect();
-    holds.retain(|one| is_ended(one) || !ended.contains(&identity(one)));
 }
 
 /// The groups of a query.

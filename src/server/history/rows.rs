@@ -1,12 +1,13 @@
-//! Statements for several rows: one statement for 50 rows takes a fifth of the time of 50.
+//! Statements for several rows: far fewer messages to the connection than one statement per row.
 
 use futures::future::BoxFuture;
 use sqlx::any::{AnyArguments, AnyRow};
 use sqlx::query::Query;
 use sqlx::{Any, AnyConnection, AssertSqlSafe};
 
-/// Rows per statement.
-const MAX_ROWS: usize = 50;
+/// Rows per statement. For each parameter, sqlx searches its name among all of the statement: with
+/// 50 rows, writing takes half as much CPU time again.
+const MAX_ROWS: usize = 10;
 
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq)]

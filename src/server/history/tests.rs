@@ -1,7 +1,8 @@
 //! The recorder and the reader on a real SQLite file: restarts, gaps, retention and several consoles.
 
+mod durations;
 mod full_disk;
-mod measurement;
+mod retention;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -119,11 +120,20 @@ impl Console {
 
     /// Everything that is recorded, once it fulfils the condition.
     async fn wait_for(&self, condition: impl Fn(&Activity) -> bool) -> Activity {
+        self.wait_for_query(&everything(), condition).await
+    }
+
+    /// The result of a query, once it fulfils the condition.
+    async fn wait_for_query(
+        &self,
+        query: &ActivityQuery,
+        condition: impl Fn(&Activity) -> bool,
+    ) -> Activity {
         let mut tick = interval(Duration::from_millis(10));
         let waiting = async {
             loop {
                 tick.tick().await;
-                let read = self.read(everything()).await;
+                let read = self.read(query.clone()).await;
                 if let Some(activity) = read.filter(|activity| condition(activity)) {
                     return activity;
                 }
