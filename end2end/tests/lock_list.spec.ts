@@ -227,7 +227,7 @@ test('with four groups, calm or not, the first row is in the upper part of the s
   const [orders, others] = [nodes.slice(0, 3), nodes.slice(3)];
   const console = await servers.startConsole(
     { name: 'orders', nodes: orders, environment: 'production' },
-    ...['background-jobs', 'inventory', 'payments'].map((name, index) => ({ name, nodes: [others[index]], environment: 'staging' as const })),
+    ...['background-jobs', 'inventory', 'payments'].map((name, index) => ({ name, nodes: [others[index]] })),
   );
   await page.setViewportSize({ width: 1440, height: 900 });
   await acquireLock(orders, 'lock:a', 'a'.repeat(32), 600_000);
