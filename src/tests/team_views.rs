@@ -102,6 +102,11 @@ async fn save(api: &ApiClient, name: &str, path: &str) -> ApiResponse {
     api.send("PUT", &address, &[JSON], body).await
 }
 
+async fn delete(api: &ApiClient, name: &str) -> ApiResponse {
+    let address = view_path(name.as_bytes());
+    api.send("DELETE", &address, &[], "").await
+}
+
 /// Names and paths of the views.
 async fn listed(api: &ApiClient) -> Vec<[String; 2]> {
     let list = api.get("/api/v1/views").await.json();
@@ -129,8 +134,7 @@ async fn a_view_is_saved_replaced_and_deleted_for_all_and_survives_a_restart() {
         let saved = save(&api, name, "/").await;
         assert_eq!(saved.status, 200, "{}", saved.text);
         assert_eq!(saved.json()["name"], name);
-        let deleted = api.send("DELETE", &view_path(name.as_bytes()), &[], "");
-        assert_eq!(deleted.await.status, 204, "{name}");
+        assert_eq!(delete(&api, name).await.status, 204, "{name}");
     }
     save(&api, "stuck", "/?q=held%3E1h").await;
     save(&api, "all", "/").await;
@@ -141,7 +145,7 @@ async fn a_view_is_saved_replaced_and_deleted_for_all_and_survives_a_restart() {
     let expected = [["all", "/"], ["stuck", "/?q=held%3E1h"]];
     assert_eq!(listed(&api).await, expected);
     for _ in 0..2 {
-        let deleted = api.send("DELETE", &view_path(b"stuck"), &[], "").await;
+        let deleted = delete(&api, "stuck").await;
         assert_eq!((deleted.status, deleted.text.as_str()), (204, ""));
     }
     assert_eq!(listed(&api).await, expected[..1]);
@@ -200,11 +204,12 @@ async fn names_and_paths_that_are_not_those_of_the_list_are_rejected() {
         rejected.assert_problem(400, "bad-request");
     }
     for method in ["PUT", "DELETE"] {
-        let rejected = api.send(method, &view_path(b"\xff"), &[JSON], r#"{"path":"/"}"#);
+        let address = view_path(b"\xff");
+        let rejected = api.send(method, &address, &[JSON], r#"{"path":"/"}"#);
         rejected.await.assert_problem(400, "bad-request");
     }
-    let rejected = api.send("DELETE", &view_path(long_name.as_bytes()), &[], "");
-    rejected.await.assert_problem(422, "impossible");
+    let rejected = delete(&api, &long_name).await;
+    rejected.assert_problem(422, "impossible");
     assert_eq!(listed(&api).await, [[""; 2]; 0]);
     for entry in audited(&api, &[]).await {
         assert_eq!(entry["result"], "refused", "{entry}");
