@@ -12,10 +12,12 @@ use super::verdict_badge::{FlagBadges, VerdictBadge, extra_flags};
 use crate::domain::{Demand, Lock, LockId};
 use crate::ui::i18n::{lock as lock_texts, locks as t};
 use crate::ui::kit::{Icon, IconName, Link};
+use crate::ui::lazy::{lazy, lazy_view};
 use crate::ui::live::Live;
 use crate::ui::{format, paths};
 
-/// The panel. Nothing is requested for it: the list already has the lock.
+/// The panel. Its code is loaded when it is first opened; no lock is requested for it, because the
+/// list already has it.
 #[component]
 pub fn LockPeek(
     /// The lock that is shown; none if the panel is closed.
@@ -24,6 +26,19 @@ pub fn LockPeek(
     #[prop(into)]
     on_close: Callback<()>,
 ) -> impl IntoView {
+    let is_open = Memo::new(move |_| id.with(Option::is_some));
+    let panel = move || {
+        is_open
+            .get()
+            .then(|| lazy_view(move || panel(id, on_close)))
+    };
+    view! { {move || panel()} }
+}
+
+lazy! { dialogs: fn panel(id: Signal<Option<LockId>>, on_close: Callback<()>) -> view! { <PeekPanel id on_close /> } }
+
+#[component]
+fn PeekPanel(id: Signal<Option<LockId>>, on_close: Callback<()>) -> impl IntoView {
     let live = Live::expect();
     // The last state stays visible after the lock is gone.
     let lock = Memo::new(move |before: Option<&Option<Arc<Lock>>>| {
