@@ -136,7 +136,9 @@ test('every lazily loaded chunk loads on demand', async ({ page, servers }) => {
     await page.getByRole('button', { name: '简体中文' }).click();
     await expect(page.locator('html')).toHaveAttribute('lang', 'zh-CN');
     await expect(page.getByText(/^实时(，|$)/)).toBeVisible();
-    await page.getByRole('navigation', { name: '分组方式' }).getByRole('link', { name: '前缀', exact: true }).click();
+    const menu = page.getByRole('navigation', { name: '分组方式' });
+    await menu.getByText(/^分组方式/).click();
+    await menu.getByRole('link', { name: '前缀', exact: true }).click();
     await expect(buckets(page).first()).toBeVisible();
     await page.keyboard.press('?');
     await expect(dialog(page).getByRole('table')).toBeVisible();

@@ -234,6 +234,7 @@ test('with four groups, calm or not, the first row is in the upper part of the s
   await open(page, console);
   const firstRow = async (lock: string) => (await row(page, lock).boundingBox())!.y;
   await expect(page.getByText('Nothing needs attention')).toBeVisible();
+  await expect(page.getByText('first scan not completed yet')).toHaveCount(0);
   for (const group of ['orders', 'background-jobs', 'inventory', 'payments']) {
     const card = page.getByRole('link', { name: new RegExp(group) });
     await expect(card).toBeInViewport({ ratio: 1 });

@@ -110,5 +110,6 @@ test('in PostgreSQL the statement of an owner is cancelled, and its connection s
   await expect.poll(() => status(key)).toBe(404);
   expect(await status('advisory:7')).toBe(200);
   await page.goto(`${console.url}/audit`);
+  await page.getByText('Details', { exact: true }).first().click();
   await expect(page.getByText('the running statement was cancelled; the connection stays open').first()).toBeVisible();
 });

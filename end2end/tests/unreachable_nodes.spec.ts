@@ -17,7 +17,7 @@ test('an unreachable node is shown in each row, and an unreachable group in a ba
   await expect(page.getByRole('img', { name: 'a up, b up, c down' })).toBeVisible();
   await expect(page.getByText('can lose no more')).toBeVisible();
   await expect(page).toHaveTitle(/^\(1\) /);
-  await page.getByRole('link', { name: 'Nodes' }).click();
+  await page.getByRole('link', { name: 'Nodes', exact: true }).click();
   await expect(page.getByRole('article', { name: 'c' })).toContainText('Check that the server is running');
   await page.getByRole('link', { name: 'Locks', exact: true }).click();
 

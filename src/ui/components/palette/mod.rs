@@ -169,7 +169,7 @@ fn PaletteContent() -> impl IntoView {
         &location.search.read_untracked(),
     );
     let page_url = window().location().href().unwrap_or_default();
-    let team_views = TeamViews::new();
+    let team_views = TeamViews::not_loaded();
     // Without a session the call would fail.
     if !live.is_signed_out.get_untracked() {
         team_views.reload();

@@ -23,7 +23,7 @@ pub fn SavedViewsMenu(
 ) -> impl IntoView {
     let live = Live::expect();
     let in_browser = RwSignal::new(Vec::<SavedView>::new());
-    let team = TeamViews::new();
+    let team = TeamViews::not_loaded();
     Effect::new(move || {
         openings.track();
         in_browser.set(browser_views::load_views(live));
@@ -44,7 +44,7 @@ pub fn SavedViewsMenu(
 fn Section(title: &'static str, children: Children) -> impl IntoView {
     view! {
         <section aria-label=title class="flex flex-col gap-1">
-            <h3 class="px-2 text-xs font-medium text-muted">{title}</h3>
+            <h2 class="px-2 text-xs font-medium text-muted">{title}</h2>
             {children()}
         </section>
     }

@@ -19,7 +19,7 @@ pub struct TeamViews {
 
 impl TeamViews {
     /// Creates the handle. Nothing is loaded before [`TeamViews::reload`].
-    pub fn new() -> Self {
+    pub fn not_loaded() -> Self {
         let views = Self {
             list: RwSignal::new(None),
             load: ServerAction::new(),
