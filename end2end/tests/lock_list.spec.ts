@@ -232,7 +232,7 @@ test('with four groups, calm or not, the first row is in the upper part of the s
   await page.setViewportSize({ width: 1440, height: 900 });
   await acquireLock(orders, 'lock:a', 'a'.repeat(32), 600_000);
   await open(page, console);
-  const firstRow = async (lock: string) => (await row(page, lock).boundingBox())!.y;
+  const firstRow = async () => (await page.getByRole('table', { name: 'Locks' }).getByRole('row').nth(1).boundingBox())!.y;
   await expect(page.getByText('Nothing needs attention')).toBeVisible();
   await expect(page.getByText('first scan not completed yet')).toHaveCount(0);
   for (const group of ['orders', 'background-jobs', 'inventory', 'payments']) {
@@ -241,7 +241,7 @@ test('with four groups, calm or not, the first row is in the upper part of the s
     expect(await card.evaluate((card) => [...card.querySelectorAll('span')].some((text) => text.scrollWidth > text.clientWidth + 1)), `${group} is cut`).toBe(false);
   }
   await expect(page.getByRole('slider', { name: 'Slowest reply' })).toBeVisible();
-  expect(await firstRow('lock:a')).toBeLessThanOrEqual(240);
+  expect(await firstRow()).toBeLessThanOrEqual(240);
 
   await acquireLock(orders, 'lock:no-expiry', 'b'.repeat(32));
   await acquireLock(orders.slice(0, 1), 'lock:partial', 'c'.repeat(32), 600_000);
@@ -254,7 +254,8 @@ test('with four groups, calm or not, the first row is in the upper part of the s
   for (const reason of [/^Split/, /^No expiry/, /^Partial/, /^Contended/]) await expect(filters.getByRole('link', { name: reason })).toBeVisible();
   await page.goto(`${console.url}/?sort=key`);
   await waitUntilLive(page);
-  expect(await firstRow('lock:a')).toBeLessThanOrEqual(240);
+  await expect(row(page, 'lock:a')).toBeVisible();
+  expect(await firstRow()).toBeLessThanOrEqual(240);
 });
 
 test.describe('without JavaScript', () => {
