@@ -258,6 +258,23 @@ test('with four groups, calm or not, the first row is in the upper part of the s
   expect(await firstRow()).toBeLessThanOrEqual(240);
 });
 
+test('the list becomes interactive while the first figures of the charts arrive', async ({ page, servers }) => {
+  const nodes = await servers.startNodes(1);
+  const console = await servers.startConsole({ name: 'jobs', nodes });
+  await acquireLock(nodes, 'lock:a', 'token', 600_000);
+  const held = page.getByRole('figure').filter({ has: page.getByRole('button', { name: 'Held: Show as a table' }) });
+  await page.setViewportSize({ width: 1440, height: 900 });
+  // The first figure is recorded some seconds after the start. The page must not be rendered with it
+  // and be loaded without it.
+  await expect(async () => {
+    await open(page, console);
+    await expect(page.locator('#broken')).toBeHidden();
+    await expect(held).toContainText('1', { timeout: 50 });
+  }).toPass({ intervals: [10], timeout: 60_000 });
+  for (let load = 0; load < 5; load++) await open(page, console);
+  await expect(page.locator('#broken')).toBeHidden();
+});
+
 test.describe('without JavaScript', () => {
   test.use({ javaScriptEnabled: false });
 

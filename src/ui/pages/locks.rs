@@ -14,7 +14,7 @@ use crate::ui::components::lock_table::LockTable;
 use crate::ui::components::resource_view::AwaitSnapshot;
 use crate::ui::components::search_bar::SearchBar;
 use crate::ui::components::selection::Selection;
-use crate::ui::components::trends::Trends;
+use crate::ui::components::trends::{TrendSource, Trends};
 use crate::ui::i18n::locks as t;
 use crate::ui::kit::{Button, Icon, IconName};
 use crate::ui::live::Live;
@@ -29,6 +29,7 @@ pub fn LocksPage() -> impl IntoView {
     let query = Memo::new(move |_| search.with(|search| LocksQuery::parse(search)));
     Live::expect().set_query(query);
     Selection::provide();
+    let trends = TrendSource::load();
     let acquiring = Shortcuts::expect().acquire_open;
     let by = Memo::new(move |_| query.with(|query| query.group_by));
     let acquire = Callback::new(move |()| acquiring.set(true));
@@ -51,7 +52,7 @@ pub fn LocksPage() -> impl IntoView {
                         <AttentionSummary query />
                         <GroupCards query />
                     </div>
-                    <Trends />
+                    <Trends source=trends />
                 </div>
                 <div class="flex flex-wrap items-center gap-2">
                     <SearchBar query />

@@ -53,13 +53,32 @@ impl Figure {
     }
 }
 
+/// The figures of the charts. A copyable handle.
+#[derive(Clone, Copy)]
+pub struct TrendSource {
+    loading: ServerResource<Vec<TrendPoint>>,
+    polled: RwSignal<Option<Vec<TrendPoint>>>,
+}
+
+impl TrendSource {
+    /// Loads the figures and keeps them current. Must not be called inside a `Suspense`, see
+    /// [`super::lock_history::load`].
+    pub fn load() -> Self {
+        let loading = ServerResource::new(calls::trends);
+        let polled = RwSignal::new(None);
+        let interval = Duration::from_secs(POINT_INTERVAL_S);
+        poll(interval, Memo::new(|_| ()), |()| calls::trends(), polled);
+        Self { loading, polled }
+    }
+}
+
 /// Three small charts.
 #[component]
-pub fn Trends() -> impl IntoView {
-    let resource = ServerResource::new(calls::trends);
-    let polled = RwSignal::new(None::<Vec<TrendPoint>>);
-    let interval = Duration::from_secs(POINT_INTERVAL_S);
-    poll(interval, Memo::new(|_| ()), |()| calls::trends(), polled);
+pub fn Trends(
+    /// The figures.
+    source: TrendSource,
+) -> impl IntoView {
+    let TrendSource { loading, polled } = source;
     let crosshair = RwSignal::new(None::<Timestamp>);
     let is_table_open = RwSignal::new(false);
     let charts = move |loaded: Vec<TrendPoint>| {
@@ -74,7 +93,7 @@ pub fn Trends() -> impl IntoView {
     let content = move || {
         Suspend::new(async move {
             // Without the figures the rest of the page is complete.
-            resource.result().await.ok().map(charts)
+            loading.result().await.ok().map(charts)
         })
     };
     view! { <Transition fallback=|| ()>{move || content()}</Transition> }
