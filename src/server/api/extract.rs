@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::HttpBody as _;
-use axum::extract::{FromRef, FromRequest, FromRequestParts, OriginalUri, Query, Request};
+use axum::extract::{FromRef, FromRequest, FromRequestParts, OriginalUri, Path, Query, Request};
 use axum::http::header;
 use axum::http::request::Parts;
 use futures::StreamExt as _;
@@ -67,6 +67,19 @@ impl<S: Send + Sync> FromRequestParts<S> for LockPath {
             group,
             key: decode(key)?,
         }))
+    }
+}
+
+/// The text of the only parameter in the path. One that is not UTF-8 is rejected.
+pub struct PathText(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for PathText {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Self::Rejection> {
+        let path = Path::<String>::from_request_parts(parts, state).await;
+        let Path(text) = path.map_err(|_| bad_request(RequestError::InvalidPath))?;
+        Ok(Self(text))
     }
 }
 

@@ -17,7 +17,8 @@ use crate::server::http_client::HttpClient;
 
 /// The longest pause between two attempts.
 const MAX_RETRY_INTERVAL: Duration = Duration::from_mins(5);
-/// How long the last attempt may take during shutdown.
+/// How long the attempt during shutdown may take: a slow endpoint must not delay the end of the
+/// console for long.
 const FINAL_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Delivers until all senders are dropped.
@@ -59,6 +60,7 @@ pub(super) async fn deliver(
         if let Err(error) = &delivered {
             tracing::warn!(webhook.name = %config.name, event.id = event.id(), %error, "webhook delivery failed permanently");
         }
+        // An endpoint that is gone (410) counts as expired, too: no further attempt is made.
         webhook.count(delivered.map_or("expired", |()| "delivered"));
         webhook.is_delivering.store(false, Ordering::Relaxed);
     }
@@ -73,7 +75,7 @@ pub(super) async fn deliver_test(webhook: &Webhook, event: &WebhookEvent) -> Web
     webhook.record_attempt(event.at(), &result)
 }
 
-/// Makes one attempt that bypasses the queue.
+/// Makes one attempt that bypasses the queue, with the last event before the console stops.
 pub(super) async fn deliver_once(webhook: &Webhook, event: &WebhookEvent) {
     let config = &webhook.config;
     let client = HttpClient::new(config.roots.as_ref(), config.timeout.min(FINAL_TIMEOUT));

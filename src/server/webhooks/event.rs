@@ -39,6 +39,7 @@ impl WebhookEvent {
         };
         let body = serde_json::to_string(&document).expect("all map keys are strings");
         Self {
+            // Unique, in the form of the examples of Standard Webhooks.
             id: format!("msg_{:032x}", rand::random::<u128>()).into(),
             at,
             body: body.into(),
@@ -163,6 +164,7 @@ pub struct OperationEvent {
     id: LockId,
     /// The affected owner.
     fingerprint: Option<Fingerprint>,
+    /// Why, in the words of the caller.
     reason: Option<String>,
     actor: EventActor,
     request_id: Option<String>,
@@ -182,7 +184,7 @@ pub struct EventActor {
     pub subject: Option<String>,
     /// The authentication method.
     pub auth_method: &'static str,
-    /// The request id.
+    /// The request id. The document has it beside the actor.
     #[serde(skip)]
     pub request_id: Option<String>,
 }

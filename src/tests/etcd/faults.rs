@@ -12,9 +12,19 @@ use serde_json::json;
 use super::{read, wait_for_lock};
 use crate::support::certificates::CertificateAuthority;
 use crate::support::console::TestConsole;
-use crate::support::etcd::{EtcdCluster, EtcdGroup, config, url};
+use crate::support::etcd::{EtcdCluster, EtcdGroup, EtcdProcess, config, url};
 use crate::support::proxy::Proxy;
 use crate::support::{wait_for, wait_until};
+
+/// Starts a cluster and a console that shows a lock of `etcdctl`.
+async fn start_with_held_lock() -> (EtcdCluster, TestConsole, EtcdProcess) {
+    let cluster = EtcdCluster::start(3).await;
+    let console = TestConsole::start(vec![cluster.config(&["jobs/"])]).await;
+    let mut holder = cluster.spawn_etcdctl(&["lock", "jobs/nightly", "--ttl", "60"]);
+    holder.next_line().await;
+    console.api().wait_for_lock_count(1).await;
+    (cluster, console, holder)
+}
 
 #[tokio::test]
 async fn no_lock_is_gone_while_the_leader_is_replaced() {
@@ -57,12 +67,8 @@ async fn no_lock_is_gone_while_the_leader_is_replaced() {
 
 #[tokio::test]
 async fn without_a_majority_locks_are_unknown_and_not_gone() {
-    let cluster = EtcdCluster::start(3).await;
-    let console = TestConsole::start(vec![cluster.config(&["jobs/"])]).await;
+    let (cluster, console, _holder) = start_with_held_lock().await;
     let api = console.api();
-    let mut holder = cluster.spawn_etcdctl(&["lock", "jobs/nightly", "--ttl", "60"]);
-    holder.next_line().await;
-    api.wait_for_lock_count(1).await;
     for member in &cluster.members[1..] {
         member.kill().await;
     }
@@ -119,12 +125,8 @@ async fn changes_during_an_outage_of_the_network_are_found_after_a_compaction() 
 
 #[tokio::test]
 async fn a_watch_continues_without_a_gap_on_another_member() {
-    let cluster = EtcdCluster::start(3).await;
-    let console = TestConsole::start(vec![cluster.config(&["jobs/"])]).await;
+    let (cluster, console, mut holder) = start_with_held_lock().await;
     let api = console.api();
-    let mut holder = cluster.spawn_etcdctl(&["lock", "jobs/nightly", "--ttl", "60"]);
-    holder.next_line().await;
-    api.wait_for_lock_count(1).await;
     // Whichever member is watched: two restarts, one after the other, hit it or its successor.
     for member in 0..2 {
         cluster.members[member].kill().await;

@@ -1,6 +1,6 @@
 //! Locks that the console acquires in etcd: compatible with `etcdctl lock`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
@@ -11,6 +11,7 @@ use lockkeeper::server::stores::{
     AcquireOutcome, AcquireResult, Group, HoldRequest, HoldStatus, Token, WaitQueues,
 };
 use serde_json::json;
+use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use super::{owner, read, wait_for_lock, wait_for_queue};
@@ -200,19 +201,47 @@ async fn fencing_tokens_rise_and_a_name_outside_of_the_prefixes_is_refused() {
     );
 }
 
+/// A critical section of the console and of the command that `etcdctl lock` runs.
+struct SharedSection {
+    /// Exists while an owner is inside.
+    directory: PathBuf,
+    /// Exists if the command found the directory.
+    violation: PathBuf,
+    /// The command.
+    script: String,
+    _folder: TempDir,
+}
+
+impl SharedSection {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("section");
+        let violation = folder.path().join("violation");
+        let script = format!(
+            "mkdir {section} || touch {violation}; rmdir {section}",
+            section = directory.display(),
+            violation = violation.display()
+        );
+        Self {
+            directory,
+            violation,
+            script,
+            _folder: folder,
+        }
+    }
+}
+
 /// Both sides enter a section by creating the same directory, which fails while the other is inside.
 #[tokio::test]
 async fn the_console_and_etcdctl_exclude_each_other() {
     let cluster = EtcdCluster::start(3).await;
     let group = cluster.group(&["jobs/"]).await;
-    let folder = tempfile::tempdir().unwrap();
-    let section = folder.path().join("section");
-    let violation = folder.path().join("violation");
-    let script = format!(
-        "mkdir {section} || touch {violation}; rmdir {section}",
-        section = section.display(),
-        violation = violation.display()
-    );
+    let SharedSection {
+        directory: section,
+        violation,
+        script,
+        _folder,
+    } = SharedSection::new();
     let theirs = async {
         for _ in 0..SECTIONS {
             cluster
@@ -239,14 +268,12 @@ async fn the_console_and_etcdctl_exclude_each_other() {
 async fn both_exclude_each_other_while_leaders_are_killed() {
     let cluster = EtcdCluster::start(3).await;
     let group = cluster.group(&["jobs/"]).await;
-    let folder = tempfile::tempdir().unwrap();
-    let section = folder.path().join("section");
-    let violation = folder.path().join("violation");
-    let script = format!(
-        "mkdir {section} || touch {violation}; rmdir {section}",
-        section = section.display(),
-        violation = violation.display()
-    );
+    let SharedSection {
+        directory: section,
+        violation,
+        script,
+        _folder,
+    } = SharedSection::new();
     let (ours, theirs) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let is_over = CancellationToken::new();
     let etcdctl = async {

@@ -1,17 +1,15 @@
 //! `GET /api/v1/owners`: locks grouped by owner, and one owner.
 
 use axum::Json;
-use axum::extract::{FromRequestParts, Path, State};
-use axum::http::request::Parts;
+use axum::extract::State;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::error_responses::CommonErrors;
 use super::query_values::parse_owner;
-use crate::domain::operation_error::RequestError;
 use crate::domain::{OwnerDetail, OwnerGrouping, OwnerList, OwnerQuery};
 use crate::server::access::Principal;
-use crate::server::api::extract::{QueryParams, bad_request};
+use crate::server::api::extract::{PathText, QueryParams};
 use crate::server::api::problem::{ApiError, Problem};
 use crate::server::limits::ClientKey;
 use crate::server::state::AppState;
@@ -64,22 +62,6 @@ pub struct OwnerParams {
     name: Option<String>,
 }
 
-/// The name in the path. A name that is not UTF-8 is rejected with a problem response.
-pub struct OwnerName(String);
-
-impl FromRequestParts<AppState> for OwnerName {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(
-        parts: &mut Parts,
-        state: &AppState,
-    ) -> Result<Self, Self::Rejection> {
-        let path = Path::<String>::from_request_parts(parts, state).await;
-        let Path(name) = path.map_err(|_| bad_request(RequestError::InvalidPath))?;
-        Ok(Self(name))
-    }
-}
-
 /// Returns one owner in all groups: the locks that it holds, each with the level of its
 /// `release_advice`, and the locks that it waits for. A host is one owner with all of its processes,
 /// whatever libraries and lock services they use. The answer for an owner without locks is empty:
@@ -95,7 +77,7 @@ pub async fn owner(
     State(state): State<AppState>,
     principal: Principal,
     client: ClientKey,
-    OwnerName(name): OwnerName,
+    PathText(name): PathText,
     QueryParams(params): QueryParams<OwnerParams>,
 ) -> Result<Json<OwnerDetail>, ApiError> {
     let name = Some(params.name.unwrap_or(name));

@@ -1,17 +1,15 @@
 //! `/views`: the views of the lock list that all users share.
 
 use axum::Json;
-use axum::extract::{FromRequestParts, Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
-use axum::http::request::Parts;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::error_responses::{CommonErrors, MutationErrors};
-use crate::domain::operation_error::RequestError;
 use crate::domain::{TeamView, TeamViewContents};
 use crate::server::access::Principal;
-use crate::server::api::extract::{JsonBody, bad_request};
+use crate::server::api::extract::{JsonBody, PathText};
 use crate::server::api::problem::{ApiError, Problem};
 use crate::server::state::AppState;
 
@@ -20,22 +18,6 @@ use crate::server::state::AppState;
 pub struct TeamViewList {
     /// The views, sorted by name.
     views: Vec<TeamView>,
-}
-
-/// The name in the path. A name that is not UTF-8 is rejected with a problem response.
-pub struct ViewName(String);
-
-impl FromRequestParts<AppState> for ViewName {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(
-        parts: &mut Parts,
-        state: &AppState,
-    ) -> Result<Self, Self::Rejection> {
-        let path = Path::<String>::from_request_parts(parts, state).await;
-        let Path(name) = path.map_err(|_| bad_request(RequestError::InvalidPath))?;
-        Ok(Self(name))
-    }
 }
 
 /// Returns the views of the lock list that all users share, at most 200. Every user may read them,
@@ -63,7 +45,7 @@ pub async fn views(
 pub async fn save_view(
     State(state): State<AppState>,
     principal: Principal,
-    ViewName(name): ViewName,
+    PathText(name): PathText,
     JsonBody(TeamViewContents { path }): JsonBody<TeamViewContents>,
 ) -> Result<Json<TeamView>, ApiError> {
     let operations = &state.operations;
@@ -82,7 +64,7 @@ pub async fn save_view(
 pub async fn delete_view(
     State(state): State<AppState>,
     principal: Principal,
-    ViewName(name): ViewName,
+    PathText(name): PathText,
 ) -> Result<StatusCode, ApiError> {
     state.operations.delete_team_view(&principal, &name).await?;
     Ok(StatusCode::NO_CONTENT)

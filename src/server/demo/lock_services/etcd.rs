@@ -7,7 +7,8 @@ use crate::domain::GroupKind;
 use crate::server::config::{EtcdConfig, GroupConfig, ServiceConfig, ServiceCredentials};
 use crate::server::demo::servers::free_port;
 
-/// Clients that wait for, or hold, a lock until the demo ends: the command of `etcdctl`.
+/// The commands of `etcdctl`, each a client that holds a lock or waits for it until the demo ends.
+/// The first of those with the same name gets the lock. A TTL is in seconds and is renewed.
 const CLIENTS: [&[&str]; 6] = [
     &["lock", "jobs/reindex", "--ttl", "20"],
     &["lock", "jobs/reindex", "--ttl", "20"],
@@ -17,7 +18,8 @@ const CLIENTS: [&[&str]; 6] = [
     &["elect", "leader/scheduler", "node-b"],
 ];
 
-/// Starts the cluster and its clients, and returns its group. The error says what is missing.
+/// Starts the cluster and its clients, and returns its group. The error says what is missing. Debian
+/// packages `etcdctl` separately; without it the cluster has no locks.
 pub async fn start(processes: &Processes<'_>) -> Result<GroupConfig, String> {
     let program = find_program("etcd")?;
     let client = find_program("etcdctl").ok();
@@ -48,6 +50,7 @@ pub async fn start(processes: &Processes<'_>) -> Result<GroupConfig, String> {
         }
         processes.spawn(&name, program.as_os_str(), arguments)?;
     }
+    // A member with a leader replies `{"health":"true"}`.
     wait_until_ready(&client_ports, "GET /health HTTP/1.0\r\n\r\n", "true").await?;
     let endpoints: Vec<String> = client_ports.into_iter().map(url).collect();
     if let Some(client) = client {

@@ -142,7 +142,7 @@ fn TrendCard(
         })
     };
     view! {
-        <figure class=format!("{CARD} flex min-w-30 flex-col justify-between px-2.5 py-1.5 max-xl:hidden") title=range>
+        <figure class=format!("{CARD} flex min-w-30 shrink-0 flex-col justify-between px-2.5 py-1.5 max-xl:hidden") title=range>
             <figcaption class="flex items-baseline justify-between gap-2 whitespace-nowrap">
                 <button
                     type="button"
