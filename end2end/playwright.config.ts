@@ -12,6 +12,8 @@ const isRoot = process.getuid?.() === 0;
 
 export default defineConfig({
   forbidOnly: !!CI,
+  // The pictures of the documentation are taken of a console that is already running.
+  globalSetup: LOCKKEEPER_URL ? undefined : './global_setup.ts',
   fullyParallel: true,
   // Measurements run alone, because a test beside them would change their results.
   workers: LOCKKEEPER_MEASURE ? 1 : 2,

@@ -57,6 +57,56 @@ test('the search box completes terms and keeps the query in the URL', async ({ p
   await expect(page).toHaveURL(/\/\?group=jobs$/);
 });
 
+test('a search that is typed and a group that is chosen before the scripts have loaded are applied', async ({ page, servers }) => {
+  const nodes = await servers.startNodes(1);
+  const [single] = await servers.startNodes(1);
+  const console = await servers.startConsole({ name: 'orders', nodes }, { name: 'jobs', nodes: [single] });
+  await acquireLock(nodes, 'lock:invoice:1', 'a'.repeat(32), 600_000);
+  await acquireLock(nodes, 'lock:invoice:2', 'b'.repeat(32), 600_000);
+  await acquireLock([single], 'lock:nightly', 'c'.repeat(32), 600_000);
+  await open(page, console);
+  await expect(row(page, 'lock:nightly')).toBeVisible();
+  await expect(row(page, 'lock:invoice:2')).toBeVisible();
+
+  const searchBox = page.getByRole('combobox', { name: 'Search locks' });
+  const menu = page.getByRole('combobox', { name: 'Group', exact: true });
+  const reloadWithoutScripts = async () => {
+    let load = () => {};
+    const loaded = new Promise<void>((resolve) => (load = resolve));
+    await page.route('**/*.wasm', async (route) => {
+      await loaded;
+      await route.continue();
+    });
+    await page.reload({ waitUntil: 'commit' });
+    return async () => {
+      load();
+      await waitUntilLive(page);
+      await page.unroute('**/*.wasm');
+    };
+  };
+
+  let loadScripts = await reloadWithoutScripts();
+  await searchBox.fill('invoice:1');
+  await loadScripts();
+  await expect(row(page, 'lock:invoice:2')).toHaveCount(0);
+  await expect(searchBox).toHaveValue('invoice:1');
+  await expect(page).toHaveURL(/\/\?q=invoice%3A1$/);
+  await searchBox.fill('');
+  await expect(row(page, 'lock:nightly')).toBeVisible();
+
+  loadScripts = await reloadWithoutScripts();
+  await menu.selectOption('jobs');
+  await loadScripts();
+  await expect(row(page, 'lock:invoice:1')).toHaveCount(0);
+  await expect(menu).toHaveValue('jobs');
+  await expect(page).toHaveURL(/\/\?group=jobs$/);
+  // The menu follows the address, also after a choice.
+  await searchBox.fill('nothing');
+  await page.getByRole('link', { name: 'Clear filters' }).click();
+  await expect(row(page, 'lock:invoice:1')).toBeVisible();
+  await expect(menu).toHaveValue('');
+});
+
 test('a filter that matches nothing keeps the totals and the number of locks that need attention', async ({ page, servers }) => {
   const nodes = await servers.startNodes(1);
   const console = await servers.startConsole({ name: 'jobs', nodes });

@@ -76,6 +76,13 @@ test('a URL without a lock, group or page shows an explanation', async ({ page, 
   await expect(page.getByText('No reachable node shows the lock.')).toBeVisible();
   await open(page, console, '/groups/unknown/locks/a');
   await expect(page.getByText('Group "unknown" is not configured.')).toBeVisible();
-  await open(page, console, '/nowhere');
+  await acquireLock(nodes, 'lock:nightly', 'token', 600_000);
+  await open(page, console, '/jobs/lock%3Anightly');
   await expect(page.getByRole('heading', { name: 'No page exists at this address' })).toBeVisible();
+  // The name in the address can be searched for.
+  const searchBox = page.getByRole('searchbox', { name: 'Search locks' });
+  await expect(searchBox).toHaveValue('lock:nightly');
+  await searchBox.press('Enter');
+  await expect(row(page, 'lock:nightly')).toBeVisible();
+  await expect(page).toHaveURL(/\/\?q=lock%3Anightly$/);
 });

@@ -36,14 +36,19 @@ impl CpuTime {
 
 /// CPU time of this process.
 pub fn of_this_process() -> Duration {
-    of_process("self")
+    of_proc_entry("self")
 }
 
 /// CPU time of the children of a process.
 pub fn of_children(pid: u32) -> Duration {
     let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
     let children = children.unwrap_or_default();
-    children.split_whitespace().map(of_process).sum()
+    children.split_whitespace().map(of_proc_entry).sum()
+}
+
+/// CPU time of a process without its children.
+pub fn of_process(pid: u32) -> Duration {
+    of_proc_entry(&pid.to_string())
 }
 
 /// The first child of a process.
@@ -75,7 +80,7 @@ pub fn of_machine() -> Duration {
 }
 
 /// User and system time in `/proc/[pid]/stat`, whose unit is a hundredth of a second (`USER_HZ`).
-fn of_process(pid: &str) -> Duration {
+fn of_proc_entry(pid: &str) -> Duration {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     // The second field is the name in parentheses, which may contain spaces and parentheses.
     let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);

@@ -68,7 +68,7 @@ struct Options {
     #[arg(long)]
     plain: bool,
     /// Run only these observer benchmarks: discovery, overhead, busy-cache, lag, large-index, reads,
-    /// history, subscribers [default: all].
+    /// history, lock-services, subscribers [default: all; with --quick all but lock-services].
     #[arg(long, value_delimiter = ',')]
     sections: Vec<observer::Section>,
     /// Duration of the benchmark with a busy cache [default: 60; with --quick 5].

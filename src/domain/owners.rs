@@ -183,6 +183,23 @@ pub fn host(label: &str) -> &str {
     }
 }
 
+/// The address of the container that a label names by its MAC address. Docker derives one from the
+/// other on its bridge networks: the container with `02:42:ac:11:00:07` has the address 172.17.0.7.
+pub fn container_address(label: &str) -> Option<Ipv4Addr> {
+    let mut octets = [0; 6];
+    let mut parts = host(label).split(':');
+    for octet in &mut octets {
+        *octet = parts
+            .next()
+            .filter(|part| part.len() == 2 && part.bytes().all(|digit| digit.is_ascii_hexdigit()))
+            .and_then(|part| u8::from_str_radix(part, 16).ok())?;
+    }
+    let [0x02, 0x42, a, b, c, d] = octets else {
+        return None;
+    };
+    parts.next().is_none().then(|| Ipv4Addr::new(a, b, c, d))
+}
+
 /// The part of a label before a process id, a port, or the address of the host.
 fn host_before_number(label: &str) -> &str {
     // Liquibase.

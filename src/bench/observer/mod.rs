@@ -7,6 +7,7 @@ mod history;
 mod lag;
 mod large_index;
 mod latencies;
+mod lock_services;
 mod overhead;
 mod reads;
 mod server;
@@ -37,6 +38,8 @@ pub enum Section {
     Reads,
     /// 100,000 locks and 1,000 hand-overs per second: the cost of the recorded history.
     History,
+    /// ZooKeeper, etcd and PostgreSQL: listing, latency and the cost of polling. Not part of --quick.
+    LockServices,
     /// Thousands of subscribers, abusive clients and idle streams.
     Subscribers,
 }
@@ -57,6 +60,8 @@ struct Scale {
     subscriber_seconds: u32,
     /// Seconds of the benchmark of the recorded history.
     history_seconds: u32,
+    /// Changes in each lock service whose latency is measured.
+    service_changes: u32,
 }
 
 /// Runs the selected benchmarks, prints their results and returns their budgets.
@@ -77,6 +82,7 @@ pub async fn measure(
             busy_seconds: busy_seconds.unwrap_or(5),
             subscriber_seconds: subscriber_seconds.unwrap_or(3),
             history_seconds: history_seconds.unwrap_or(5),
+            service_changes: 24,
         }
     } else {
         Scale {
@@ -87,11 +93,18 @@ pub async fn measure(
             busy_seconds: busy_seconds.unwrap_or(60),
             subscriber_seconds: subscriber_seconds.unwrap_or(60),
             history_seconds: history_seconds.unwrap_or(60),
+            service_changes: 200,
         }
     };
     let mut budgets = Vec::new();
     for section in Section::value_variants() {
-        if !sections.is_empty() && !sections.contains(section) {
+        let is_selected = if sections.is_empty() {
+            // The servers of other services take long to start.
+            !(is_quick && *section == Section::LockServices)
+        } else {
+            sections.contains(section)
+        };
+        if !is_selected {
             continue;
         }
         super::report_progress(&format!("observer: {section:?}"));
@@ -104,6 +117,7 @@ pub async fn measure(
             Section::LargeIndex => large_index::measure(programs, scale).await?,
             Section::Reads => reads::measure(programs, scale).await?,
             Section::History => history::measure(programs, scale).await?,
+            Section::LockServices => lock_services::measure(programs, scale).await?,
             Section::Subscribers => subscribers::measure(programs, scale).await?,
         });
         println!("  ({:.0} s)", started.elapsed().as_secs_f64());

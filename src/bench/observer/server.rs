@@ -1,6 +1,7 @@
 //! A Redis server filled with keys, and consoles that observe it.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use redis::AsyncConnectionConfig;
@@ -92,10 +93,7 @@ impl Server {
             "[[group]]\nname = \"default\"\nkind = \"standalone\"\nnode = [{{ url = \"redis://127.0.0.1:{port}\" }}]\n{settings}\n"
         );
         std::fs::write(&file, config)?;
-        let arguments = vec!["--config".to_owned(), file.display().to_string()];
-        let (process, address) =
-            start_console_with(&programs.console, directory, arguments).await?;
-        Ok(Console { process, address })
+        Console::start(programs, directory, &file).await
     }
 
     /// Starts a console that observes the server and accepts `max_clients` connections.
@@ -112,10 +110,7 @@ impl Server {
         );
         std::fs::write(&file, config)?;
         let directory = self.directory.path().join("console-with-limits");
-        let arguments = vec!["--config".to_owned(), file.display().to_string()];
-        let (process, address) =
-            start_console_with(&programs.console, directory, arguments).await?;
-        Ok(Console { process, address })
+        Console::start(programs, directory, &file).await
     }
 
     /// Stops the process and waits for its end.
@@ -192,6 +187,18 @@ pub struct Console {
 }
 
 impl Console {
+    /// Starts a console with this configuration file.
+    pub async fn start(
+        programs: &Programs,
+        directory: PathBuf,
+        config: &Path,
+    ) -> Result<Self, BenchError> {
+        let arguments = vec!["--config".to_owned(), config.display().to_string()];
+        let (process, address) =
+            start_console_with(&programs.console, directory, arguments).await?;
+        Ok(Self { process, address })
+    }
+
     pub fn address(&self) -> SocketAddr {
         self.address
     }

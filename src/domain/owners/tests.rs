@@ -43,6 +43,25 @@ fn names(owners: &OwnerList) -> Vec<(&str, u32, u32)> {
 }
 
 #[test]
+fn the_mac_address_of_a_docker_container_tells_its_address() {
+    for (label, address) in [
+        ("02:42:ac:11:00:07", Some("172.17.0.7")),
+        ("02:42:0A:00:01:ff pid 7", Some("10.0.1.255")),
+        // Other network cards, and texts that only resemble one.
+        ("02:fc:ac:11:00:07", None),
+        ("02:42:ac:11:00", None),
+        ("02:42:ac:11:00:07:01", None),
+        ("02:42:ac:11:00:7", None),
+        ("02:42:ac:11:00:+7", None),
+        ("web-1", None),
+        ("", None),
+    ] {
+        let found = container_address(label).map(|address| address.to_string());
+        assert_eq!(found.as_deref(), address, "{label:?}");
+    }
+}
+
+#[test]
 fn the_host_is_the_part_of_the_label_before_process_and_thread() {
     for (label, name) in [
         ("batch-7 pid 4121", "batch-7"),

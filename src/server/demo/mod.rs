@@ -5,7 +5,7 @@
 //! programs are installed. Servers and clients end with the console, even if it is killed.
 
 mod clients;
-mod lock_services;
+pub mod lock_services;
 mod past_week;
 mod servers;
 

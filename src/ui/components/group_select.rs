@@ -4,6 +4,7 @@ use leptos::either::EitherOf3;
 use leptos::prelude::*;
 
 use crate::ui::i18n::locks as t;
+use crate::ui::kit::controlled::control_value;
 use crate::ui::kit::field::CONTROL;
 use crate::ui::live::Live;
 
@@ -29,7 +30,10 @@ pub fn GroupSelect(
     let choose = move |group: String| {
         on_choose.run(Some(group).filter(|group| !group.is_empty()));
     };
+    let value = Memo::new(move |_| chosen.get().unwrap_or_default());
     let menu = move || {
+        let control = NodeRef::new();
+        control_value(control, value, choose);
         let option = |name: String| {
             let is_chosen = {
                 let name = name.clone();
@@ -39,7 +43,9 @@ pub fn GroupSelect(
         };
         view! {
             <select
+                node_ref=control
                 name="group"
+                autocomplete="off"
                 aria-label=t::group()
                 class=format!("{CONTROL} max-w-48")
                 on:change=move |event| choose(event_target_value(&event))
@@ -50,18 +56,20 @@ pub fn GroupSelect(
         }
     };
     let text_field = move || {
+        let control = NodeRef::new();
+        control_value(control, value, choose);
         let options = groups.get().into_iter();
         let options = options.map(|name| view! { <option value=name></option> });
         view! {
             <input
+                node_ref=control
                 name="group"
                 list="groups"
                 class=format!("{CONTROL} max-w-48")
                 aria-label=t::group()
                 placeholder=t::all_groups()
                 autocomplete="off"
-                value=chosen.get_untracked()
-                prop:value=move || chosen.get().unwrap_or_default()
+                value=value.get_untracked()
                 on:change=move |event| choose(event_target_value(&event))
             />
             <datalist id="groups">{options.collect_view()}</datalist>

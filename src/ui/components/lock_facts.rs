@@ -7,7 +7,7 @@ use super::owner_name::format_fingerprint;
 use super::verdict_badge::extra_flags;
 use crate::domain::{
     AcquiredAtSource, GroupView, Lock, Mode, Owner, OwnerIdentity, RenewalStats, Timestamp,
-    owners::host,
+    owners::{container_address, host},
 };
 use crate::ui::i18n::lock::{self as t, renewed as clause};
 use crate::ui::i18n::{punctuation, reasons, terms};
@@ -96,6 +96,8 @@ fn OwnerFact(owner: Owner) -> impl IntoView {
         Some(label) => format::escape_invisible(label),
         None => t::no_label().to_owned(),
     };
+    let container = owner.label.as_deref().and_then(container_address);
+    let container = container.map(|address| t::container(&address.to_string()));
     let holds = owner.hold_count.map(t::hold_count);
     // Links to other locks of the same fingerprint, and of the host in the label.
     let same = paths::search_locks(&owner.fingerprint.as_str()[..12]);
@@ -114,6 +116,7 @@ fn OwnerFact(owner: Owner) -> impl IntoView {
             </Link>
         </span>
         <Note>{t::fingerprint()} " " <span class="font-mono select-all text-ink">{format_fingerprint(&owner.fingerprint)}</span></Note>
+        {container.map(|container| view! { <Note>{container}</Note> })}
         {holds.map(|holds| view! { <Note>{holds}</Note> })}
         <RelatedLocksLink href=same label=t::locks_of_owner().to_owned() />
         {of_host}

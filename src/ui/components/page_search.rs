@@ -4,6 +4,7 @@
 use leptos::prelude::*;
 
 use crate::ui::i18n::nodes as t;
+use crate::ui::kit::controlled::control_value;
 use crate::ui::kit::{Icon, IconName, field::CONTROL, use_replace_address};
 
 /// The search field of a page. The text is part of the page's URL.
@@ -24,6 +25,9 @@ pub fn PageSearch(
     children: Option<Children>,
 ) -> impl IntoView {
     let go = use_replace_address();
+    let search = move |text: String| go.run(path.run(text));
+    let field = NodeRef::new();
+    control_value(field, text, search);
     view! {
         <form role="search" action=page method="get" class="flex grow flex-wrap items-center gap-2" on:submit=move |event| event.prevent_default()>
             <span class="relative min-w-52 max-w-md grow">
@@ -31,6 +35,7 @@ pub fn PageSearch(
                     <Icon name=IconName::Search />
                 </span>
                 <input
+                    node_ref=field
                     type="search"
                     name="q"
                     class=format!("{CONTROL} ps-9")
@@ -39,8 +44,7 @@ pub fn PageSearch(
                     autocomplete="off"
                     spellcheck="false"
                     value=text.get_untracked()
-                    prop:value=move || text.get()
-                    on:input=move |event| go.run(path.run(event_target_value(&event)))
+                    on:input=move |event| search(event_target_value(&event))
                 />
             </span>
             {children.map(|children| children())}

@@ -9,6 +9,7 @@ use leptos::prelude::*;
 
 use self::completer::Completer;
 use crate::ui::i18n::locks as t;
+use crate::ui::kit::controlled::control_value;
 use crate::ui::kit::field::CONTROL;
 use crate::ui::live::Live;
 use crate::ui::locks_query::LocksQuery;
@@ -26,6 +27,8 @@ pub fn SearchBox(
     on_search: Callback<String>,
 ) -> impl IntoView {
     let completer = Completer::new(Live::expect(), on_search);
+    let text = Memo::new(move |_| query.with(|query| query.text.clone()));
+    control_value(completer.field, text, move |text| on_search.run(text));
     let is_open = Memo::new(move |_| completer.is_open());
     // While the user types, or chooses a suggestion, the text is not complete.
     let typing = RwSignal::new(None::<TimeoutHandle>);
@@ -66,8 +69,7 @@ pub fn SearchBox(
             autocomplete="off"
             autocapitalize="off"
             spellcheck="false"
-            value=query.with_untracked(|query| query.text.clone())
-            prop:value=move || query.with(|query| query.text.clone())
+            value=text.get_untracked()
             on:input=move |event| {
                 start_typing();
                 completer.handle_input(&event);

@@ -6,12 +6,13 @@ use super::attention::NotificationSwitch;
 use super::language_switch::LanguageSwitch;
 use super::preference_select::PreferenceSelect;
 use crate::domain::{Permission, Scope};
-use crate::ui::i18n::shell;
+use crate::ui::i18n::{palette, shell};
 use crate::ui::kit::{Icon, IconName, Link};
 use crate::ui::lazy::{lazy, lazy_view};
 use crate::ui::live::Live;
 use crate::ui::paths;
 use crate::ui::preferences::Preference;
+use crate::ui::shortcuts::Shortcuts;
 use crate::ui::time_zone::TimeZone;
 
 /// The settings button and its menu. It uses the Popover API: it opens without JavaScript, and
@@ -51,6 +52,7 @@ lazy! { dialogs: fn choices() -> view! { <Choices /> } }
 #[component]
 fn Choices() -> impl IntoView {
     let zone = TimeZone::expect();
+    let shortcuts = Shortcuts::expect();
     view! {
         <PreferenceSelect
             preference=Preference::Theme
@@ -69,6 +71,18 @@ fn Choices() -> impl IntoView {
             on_choose=move |value: String| zone.apply(&value)
         />
         <NotificationSwitch />
+        <button
+            type="button"
+            class="self-start text-sm underline underline-offset-2"
+            aria-haspopup="dialog"
+            // Opening the dialog closes the menu.
+            on:click=move |_| shortcuts.keys_open.set(true)
+        >
+            {palette::shortcuts()}
+        </button>
+        <a href=paths::HELP rel="external" class="self-start text-sm underline underline-offset-2">
+            {shell::help()}
+        </a>
     }
 }
 

@@ -11,6 +11,7 @@ use super::time_display::TimeDisplay;
 use crate::domain::GroupBy;
 use crate::domain::listing::Sort;
 use crate::ui::i18n::{grouping, locks as t, punctuation, shell};
+use crate::ui::kit::controlled::control_value;
 use crate::ui::kit::menu::MENU_ENTRY;
 use crate::ui::kit::{Icon, IconName, Link, Menu, PhoneSheet, use_replace_address};
 use crate::ui::lazy::{lazy, lazy_view};
@@ -142,12 +143,17 @@ fn SortChoice(query: Memo<LocksQuery>) -> impl IntoView {
         let sort = slug.parse::<Sort>().unwrap_or_default();
         go.run(query.with_untracked(|query| query.with_sort(sort).path()));
     };
+    let control = NodeRef::new();
+    let value = Memo::new(move |_| query.with(|query| query.sort.slug().to_owned()));
+    control_value(control, value, choose);
     let option = move |sort: Sort| {
         let is_chosen = move || query.with(|query| query.sort == sort);
         view! { <option value=sort.slug() selected=is_chosen>{t::order(sort)}</option> }
     };
     view! {
         <select
+            node_ref=control
+            autocomplete="off"
             aria-label=t::sorted_by()
             class="needs-script h-7 rounded-md border border-line bg-surface px-1.5 hover:text-ink"
             on:change=move |event| choose(event_target_value(&event))

@@ -20,6 +20,7 @@ messages! {
     fingerprint: "fingerprint", "指纹";
     hold_count(n: u32): one "acquired once", other "acquired {n} times (reentrant)", "已获取 {n} 次（可重入）";
     locks_of_owner: "All locks of this owner", "该持有者的全部锁";
+    container(address: &str): "Docker container {address}, according to its MAC address", "Docker 容器 {address}（由其 MAC 地址得出）";
     locks_on_host(host: &str): "All locks on {host}", "{host} 的全部锁";
     first_observed(at: &str): "since at least {at} (first observed)", "首次观测 {at}（实际可能更早）";
     claimed_since(at: &str): "since {at} (timestamp in the value: when the lock was requested)", "自 {at} 起（值中的时间戳，即请求锁的时间）";

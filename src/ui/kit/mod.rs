@@ -5,6 +5,7 @@ pub mod banner;
 pub mod button;
 pub mod card;
 pub mod chart;
+pub mod controlled;
 pub mod copy;
 pub mod dialog;
 pub mod draft;

@@ -1,6 +1,7 @@
 //! The demo's etcd cluster, with `etcdctl` as its clients.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use super::{Processes, SERVERS, find_program, group, wait_until_ready};
 use crate::domain::GroupKind;
@@ -21,8 +22,37 @@ const CLIENTS: [&[&str]; 6] = [
 /// Starts the cluster and its clients, and returns its group. The error says what is missing. Debian
 /// packages `etcdctl` separately; without it the cluster has no locks.
 pub async fn start(processes: &Processes<'_>) -> Result<GroupConfig, String> {
+    let endpoints = start_servers(processes).await?;
+    match find_program("etcdctl") {
+        Ok(client) => start_clients(processes, &client, &endpoints)?,
+        Err(reason) => eprintln!("The demo's etcd cluster has no locks: {reason}."),
+    }
+    let config = EtcdConfig {
+        endpoints,
+        prefixes: vec!["jobs/".to_owned(), "leader/".to_owned()],
+        credentials: ServiceCredentials::default(),
+    };
+    Ok(group("etcd", GroupKind::Etcd, ServiceConfig::Etcd(config)))
+}
+
+fn start_clients(
+    processes: &Processes<'_>,
+    program: &Path,
+    endpoints: &[String],
+) -> Result<(), String> {
+    for (n, command) in CLIENTS.iter().enumerate() {
+        let endpoints = format!("--endpoints={}", endpoints.join(","));
+        let mut arguments = vec![OsString::from(endpoints)];
+        arguments.extend(command.iter().map(OsString::from));
+        processes.spawn(&format!("etcdctl-{n}"), program.as_os_str(), arguments)?;
+    }
+    Ok(())
+}
+
+/// Starts the cluster, waits until it has a leader, and returns the URLs of its members. The error
+/// says what is missing.
+pub async fn start_servers(processes: &Processes<'_>) -> Result<Vec<String>, String> {
     let program = find_program("etcd")?;
-    let client = find_program("etcdctl").ok();
     let ports = || -> std::io::Result<Vec<u16>> { (0..SERVERS).map(|_| free_port()).collect() };
     let client_ports = ports().map_err(|why| why.to_string())?;
     let peer_ports = ports().map_err(|why| why.to_string())?;
@@ -52,21 +82,5 @@ pub async fn start(processes: &Processes<'_>) -> Result<GroupConfig, String> {
     }
     // A member with a leader replies `{"health":"true"}`.
     wait_until_ready(&client_ports, "GET /health HTTP/1.0\r\n\r\n", "true").await?;
-    let endpoints: Vec<String> = client_ports.into_iter().map(url).collect();
-    if let Some(client) = client {
-        for (n, command) in CLIENTS.iter().enumerate() {
-            let mut arguments = vec![OsString::from(format!(
-                "--endpoints={}",
-                endpoints.join(",")
-            ))];
-            arguments.extend(command.iter().map(OsString::from));
-            processes.spawn(&format!("etcdctl-{n}"), client.as_os_str(), arguments)?;
-        }
-    }
-    let config = EtcdConfig {
-        endpoints,
-        prefixes: vec!["jobs/".to_owned(), "leader/".to_owned()],
-        credentials: ServiceCredentials::default(),
-    };
-    Ok(group("etcd", GroupKind::Etcd, ServiceConfig::Etcd(config)))
+    Ok(client_ports.into_iter().map(url).collect())
 }

@@ -1,8 +1,8 @@
 //! The demo's lock services beside Redis: an etcd cluster and a ZooKeeper ensemble, if their programs
 //! are installed. They have clients that lock, wait, and leave locks behind.
 
-mod etcd;
-mod zookeeper;
+pub mod etcd;
+pub mod zookeeper;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

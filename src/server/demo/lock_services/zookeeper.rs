@@ -20,6 +20,26 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Starts the ensemble and its clients, and returns its group. The error says what is missing.
 pub async fn start(processes: &Processes<'_>) -> Result<GroupConfig, String> {
+    let client_ports = start_servers(processes).await?;
+    start_clients(processes, &client_ports);
+    let config = ZookeeperConfig {
+        servers: client_ports.iter().map(address).collect(),
+        roots: vec!["/locks".to_owned()],
+        tls: false,
+        admin_port: None,
+        credentials: ServiceCredentials::default(),
+    };
+    let service = ServiceConfig::Zookeeper(config);
+    Ok(group("zookeeper", GroupKind::Zookeeper, service))
+}
+
+fn address(port: &u16) -> String {
+    format!("127.0.0.1:{port}")
+}
+
+/// Starts the ensemble, waits until it serves clients, and returns the ports of its servers on
+/// 127.0.0.1. The error says what is missing.
+pub async fn start_servers(processes: &Processes<'_>) -> Result<Vec<u16>, String> {
     let java = find_program("java")?;
     let jars: Vec<OsString> = CLASS_PATH
         .iter()
@@ -58,19 +78,7 @@ pub async fn start(processes: &Processes<'_>) -> Result<GroupConfig, String> {
         processes.spawn(&name, java.as_os_str(), arguments)?;
     }
     wait_until_ready(&client_ports, "srvr", "Mode:").await?;
-    start_clients(processes, &client_ports);
-    let config = ZookeeperConfig {
-        servers: client_ports
-            .iter()
-            .map(|port| format!("127.0.0.1:{port}"))
-            .collect(),
-        roots: vec!["/locks".to_owned()],
-        tls: false,
-        admin_port: None,
-        credentials: ServiceCredentials::default(),
-    };
-    let service = ServiceConfig::Zookeeper(config);
-    Ok(group("zookeeper", GroupKind::Zookeeper, service))
+    Ok(client_ports)
 }
 
 fn write_settings(
@@ -132,7 +140,7 @@ impl Client {
     /// Acquires the lock again and again, and holds it for as many milliseconds; with `None` it never
     /// releases it.
     async fn run(self, hold: Option<std::ops::Range<u64>>) {
-        let session = self.start_session();
+        let session = start_session(&self.ports);
         loop {
             if let Err(error) = self.hold_once(&session, hold.clone()).await {
                 tracing::debug!(%error, path = self.path, "a demo client lost its lock");
@@ -147,12 +155,7 @@ impl Client {
         hold: Option<std::ops::Range<u64>>,
     ) -> Result<(), ClientError> {
         session.create_container("/locks").await?;
-        session.create_container(self.path).await?;
-        let id = uuid();
-        let prefix = format!("{}/_c_{id}-{}-", self.path, self.kind);
-        let (node, _) = session
-            .create_ephemeral_sequential(&prefix, self.data.as_bytes())
-            .await?;
+        let node = create_contender(session, self.path, self.kind, self.data).await?;
         let own = node.rsplit('/').next().unwrap_or_default().to_owned();
         loop {
             let (mut children, _) = session.children(self.path).await?;
@@ -180,25 +183,41 @@ impl Client {
             },
         }
     }
+}
 
-    fn start_session(&self) -> Session {
-        let server = |port: &u16| Server {
-            name: format!("127.0.0.1:{port}"),
-            host: "127.0.0.1".to_owned(),
-            port: *port,
-            tls: None,
-        };
-        Session::start(SessionOptions {
-            servers: self.ports.iter().map(server).collect(),
-            credentials: Box::new(|| Ok(None)),
-            connect_timeout: Duration::from_secs(1),
-            request_timeout: Duration::from_secs(5),
-            session_timeout: Duration::from_secs(10),
-            renews_expired_session: true,
-            continued_session: None,
-            on_event: Box::new(|_| {}),
-        })
-    }
+/// Starts a session of a client with the servers at these ports.
+pub fn start_session(ports: &[u16]) -> Session {
+    let server = |port: &u16| Server {
+        name: address(port),
+        host: "127.0.0.1".to_owned(),
+        port: *port,
+        tls: None,
+    };
+    Session::start(SessionOptions {
+        servers: ports.iter().map(server).collect(),
+        credentials: Box::new(|| Ok(None)),
+        connect_timeout: Duration::from_secs(1),
+        request_timeout: Duration::from_secs(5),
+        session_timeout: Duration::from_secs(10),
+        renews_expired_session: true,
+        continued_session: None,
+        on_event: Box::new(|_| {}),
+    })
+}
+
+/// Creates the node of a contender for Curator's mutex at this path and returns its path.
+pub async fn create_contender(
+    session: &Session,
+    path: &str,
+    kind: &str,
+    data: &str,
+) -> Result<String, ClientError> {
+    session.create_container(path).await?;
+    let prefix = format!("{path}/_c_{}-{kind}-", uuid());
+    let (node, _) = session
+        .create_ephemeral_sequential(&prefix, data.as_bytes())
+        .await?;
+    Ok(node)
 }
 
 /// A random UUID, as Curator writes it.
