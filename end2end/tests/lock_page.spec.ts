@@ -74,7 +74,7 @@ test('the page and its dialog are in Chinese for a Chinese browser', async ({ br
   await page.goto(console.url + lockPath('orders', 'lock:a'));
   await expect(page.getByText(/若 .*内未续租，将失去多数派。/)).toBeVisible();
   await expect(page.getByRole('img', { name: '租约随时间的变化' })).toBeVisible();
-  await expect(page.getByRole('list', { name: '持有记录，最新的在前' })).toContainText('3 次续租');
+  await expect(page.getByRole('list', { name: '持有记录，最新的在前' })).toContainText(`${await renewals()} 次续租`);
   expect(await punctuationErrors(page)).toEqual([]);
   const release = page.getByRole('button', { name: '强制释放…' });
   const dialog = page.getByRole('dialog');

@@ -56,7 +56,8 @@ test.describe('on a screen of 1440 by 900 pixels', () => {
     const operator = new Operator(page, testInfo);
     await operator.press('/');
     await operator.type('ledg');
-    await expect(row(page, 'lock:ledger:close')).toBeVisible();
+    // It is the only row once the search has been applied.
+    await expect(lockLinks(page.getByRole('row'))).toHaveText(['lock:ledger:close']);
     await operator.press('Enter');
     await expect(page.getByRole('heading', { level: 1, name: 'lock:ledger:close' })).toBeVisible();
     // The judgement is on the first screen, before the dialog is opened.
@@ -153,7 +154,7 @@ test.describe('on a screen of 1440 by 900 pixels', () => {
     const operator = new Operator(page, testInfo);
     await operator.press('/');
     await operator.type('nightly-rep');
-    await expect(row(page, 'lock:nightly-report')).toBeVisible();
+    await expect(lockLinks(page.getByRole('row'))).toHaveText(['lock:nightly-report']);
     await expect(searchBox(page)).toBeFocused();
     await operator.press('Enter');
     await expect(page.getByRole('heading', { level: 1, name: 'lock:nightly-report' })).toBeVisible();

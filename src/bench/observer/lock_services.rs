@@ -95,7 +95,12 @@ impl ServiceBench<'_> {
     async fn start_console(&self, name: &str, settings: &str) -> Result<Console, BenchError> {
         let file = self.directory.join(format!("{name}.toml"));
         std::fs::write(&file, format!("[[group]]\nname = \"{name}\"\n{settings}\n"))?;
-        Console::start(self.programs, self.directory.join(name), &file).await
+        Console::start(
+            self.programs,
+            self.directory.join(format!("console-{name}")),
+            &file,
+        )
+        .await
     }
 
     async fn zookeeper(&self, ports: &[u16]) -> Result<Vec<Budget>, BenchError> {

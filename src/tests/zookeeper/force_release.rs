@@ -59,48 +59,50 @@ async fn a_thousand_changes_of_owner_never_make_a_release_hit_another_hold() {
     let (group, stop) = start_group(servers.config());
     group.wait_for_first_attempts().await;
     let key = LockKey::from("/locks/race");
-    curator.send("churn /locks/race 1000").await;
     let (mut seen, mut released) = (BTreeSet::new(), BTreeSet::new());
-    let finished = async {
-        curator.wait_for("churned 1000").await;
-        curator
-    };
-    let releasing = async {
-        loop {
-            for fingerprint in owners(&group, &key).await {
-                let is_new = seen.insert(fingerprint.as_str().to_owned());
-                // Every other hold that is seen is to be released.
-                if !is_new || seen.len() % 2 == 0 {
-                    continue;
-                }
-                let target = ForceTarget {
-                    key: &key,
-                    fingerprint: &fingerprint,
-                    expected_hold: ObservedHold::default(),
-                    known_format: None,
-                    harm_accepted: true,
-                };
-                let outcome = group.force_release(target).await.unwrap();
-                match &outcome.nodes[0].outcome {
-                    NodeOutcome::Released => {
-                        released.insert(fingerprint.as_str().to_owned());
+    // On a busy machine every release of a thousand changes may come too late, which proves nothing.
+    while released.is_empty() {
+        curator.send("churn /locks/race 1000").await;
+        let finished = async {
+            curator.wait_for("churned 1000").await;
+            curator
+        };
+        let releasing = async {
+            loop {
+                for fingerprint in owners(&group, &key).await {
+                    let is_new = seen.insert(fingerprint.as_str().to_owned());
+                    // Every other hold that is seen is to be released.
+                    if !is_new || seen.len() % 2 == 0 {
+                        continue;
                     }
-                    NodeOutcome::NotHeld | NodeOutcome::OtherOwner { .. } => {}
-                    other => panic!("{other:?}"),
+                    let target = ForceTarget {
+                        key: &key,
+                        fingerprint: &fingerprint,
+                        expected_hold: ObservedHold::default(),
+                        known_format: None,
+                        harm_accepted: true,
+                    };
+                    let outcome = group.force_release(target).await.unwrap();
+                    match &outcome.nodes[0].outcome {
+                        NodeOutcome::Released => {
+                            released.insert(fingerprint.as_str().to_owned());
+                        }
+                        NodeOutcome::NotHeld | NodeOutcome::OtherOwner { .. } => {}
+                        other => panic!("{other:?}"),
+                    }
                 }
             }
-        }
-    };
-    let mut curator = tokio::select! {
-        curator = finished => curator,
-        () = releasing => unreachable!("it ends with the clients"),
-    };
+        };
+        curator = tokio::select! {
+            curator = finished => curator,
+            () = releasing => unreachable!("it ends with the clients"),
+        };
+    }
     // The clients count the nodes that were gone before they deleted them.
     curator.send("deleted").await;
     curator
         .wait_for(&format!("deleted {}", released.len()))
         .await;
     println!("{} holds seen, {} released", seen.len(), released.len());
-    assert!(!released.is_empty());
     stop.cancel();
 }
