@@ -25,7 +25,7 @@ pub fn NotFoundPage() -> impl IntoView {
         <h1 class="sr-only">{shell::page_not_found()}</h1>
         <Empty title=shell::page_not_found_title().to_owned()>
             <p>{shell::page_not_found_advice()}</p>
-            <form role="search" action=paths::LOCKS method="get" class="flex w-full max-w-md gap-2">
+            <form role="search" action=paths::LOCKS method="get" class="flex w-full max-w-md items-center gap-2">
                 <input
                     type="search"
                     name="q"
