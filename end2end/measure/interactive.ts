@@ -10,10 +10,10 @@ export const RUNS = Number(process.env.RUNS ?? 5);
 
 export const median = (numbers: number[]) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
 
-/** Slows down the CPU of a page, or restores its speed with 1. */
-export async function slowDown(page: Page, rate = CPU_SLOWDOWN) {
+/** Slows down the CPU of a page. */
+export async function slowDown(page: Page) {
   const cdp = await page.context().newCDPSession(page);
-  await cdp.send('Emulation.setCPUThrottlingRate', { rate });
+  await cdp.send('Emulation.setCPUThrottlingRate', { rate: CPU_SLOWDOWN });
 }
 
 /**

@@ -137,6 +137,8 @@ impl ServiceBench<'_> {
         let median = Latencies::new(listed).median() / 1e3;
 
         let console = self.start_console("zookeeper", &settings).await?;
+        // The events of these locks would be taken for those of the changes.
+        console.wait_until_listed(ZOOKEEPER_LOCKS).await?;
         let lags = lags(&console, self.scale.service_changes, async |n| {
             let path = format!("/locks/changed-{n}");
             zookeeper::create_contender(&session, &path, "lock", "10.0.0.1").await?;

@@ -205,7 +205,8 @@ pub fn start_session(ports: &[u16]) -> Session {
     })
 }
 
-/// Creates the node of a contender for Curator's mutex at this path and returns its path.
+/// Creates the node of a contender at this path, as a recipe of Curator does, and returns its path.
+/// `kind` is the part of the name that tells the recipe.
 pub async fn create_contender(
     session: &Session,
     path: &str,
