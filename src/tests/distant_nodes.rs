@@ -66,6 +66,21 @@ async fn a_client_with_a_short_lease_does_not_break_the_connections_of_others() 
 }
 
 #[tokio::test]
+async fn a_key_state_says_how_far_from_its_time_it_may_have_been_read() {
+    let nodes = RedisNodes::proxied(1).await;
+    let group = TestGroup::start(nodes.config());
+    group.wait_until_up().await;
+    let key = "lock:a".into();
+    let mut client = nodes.nodes.0[0].client().await;
+    let mut set = redis::cmd("SET");
+    set.arg("lock:a").arg("token").arg("PX").arg(60_000);
+    let () = set.query_async(&mut client).await.unwrap();
+    set_round_trip(&nodes, Duration::from_millis(200));
+    let state = group.key_state(&key).await.unwrap();
+    assert!(state.read_error >= Duration::from_millis(100), "{state:?}");
+}
+
+#[tokio::test]
 async fn a_lease_close_to_the_round_trip_works_once_the_latency_is_measured() {
     let nodes = RedisNodes::proxied(3).await;
     set_round_trip(&nodes, Duration::from_millis(120));

@@ -5,6 +5,7 @@
 //! hold does not start anew when that node returns.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::renewal_tracker::RenewalTracker;
 use crate::domain::quorum::majority;
@@ -13,8 +14,8 @@ use crate::domain::{
     RenewalSource, RenewalStats, Timestamp,
 };
 
-/// Two readings of one deadline differ by the jitter of two round trips. Only a larger step is a
-/// renewal.
+/// Two readings of one deadline differ by their errors, half of each round trip, and by the jitter of
+/// clocks and schedulers. Only a larger step is a renewal.
 const POLL_RENEWAL_STEP_MS: i64 = 100;
 /// The same if a node reported a write: then a smaller step is a renewal too.
 const FEED_RENEWAL_STEP_MS: i64 = 30;
@@ -36,6 +37,8 @@ pub(super) struct OwnerReading {
     node_count: usize,
     /// The lease until which a quorum shows the owner; without a quorum, the longest lease.
     lease: Lease,
+    /// How far its deadline may be wrong, in milliseconds.
+    error_ms: i64,
     /// No other owner shares the lease, so a changed deadline is a renewal by this owner.
     pub(super) has_own_lease: bool,
 }
@@ -46,6 +49,8 @@ pub(super) struct OwnerTrack {
     /// The nodes that showed the owner in their last reply.
     node_mask: u64,
     lease: Lease,
+    /// How far its deadline may be wrong, in milliseconds.
+    error_ms: i64,
     has_own_lease: bool,
     /// When a poll showed a write before its notification arrived. That notification must not be
     /// counted again.
@@ -80,11 +85,13 @@ pub(super) fn reachable_nodes(nodes: &[NodeObservation]) -> u64 {
         .fold(0, |mask, (index, _)| mask | bit(index))
 }
 
-/// What the nodes show of each owner, in the order of `owners`.
+/// What the nodes show of each owner, in the order of `owners`. `read_error` is how far from the time
+/// of the poll a node may have been read.
 pub(super) fn read_owners(
     owners: &[Owner],
     nodes: &[NodeObservation],
     leases_by_owner: &LeasesByOwner,
+    read_error: Duration,
 ) -> Vec<OwnerReading> {
     let quorum = majority(nodes.len());
     let reading_of = |owner: &Owner| {
@@ -110,6 +117,11 @@ pub(super) fn read_owners(
             node_mask: mask,
             node_count,
             lease: lease.copied().unwrap_or(Lease::Never),
+            // A deadline in the value does not depend on when it was read.
+            error_ms: match own_leases {
+                Some(_) => 0,
+                None => i64::try_from(read_error.as_millis()).unwrap_or(i64::MAX),
+            },
             has_own_lease: own_leases.is_some() || is_alone,
         }
     };
@@ -168,6 +180,7 @@ impl OwnerTrack {
             unreported_write_at: (writes == 0).then_some(now),
             node_mask: reading.node_mask,
             lease: reading.lease,
+            error_ms: reading.error_ms,
             has_own_lease: reading.has_own_lease,
             clock_step_ms: 0,
             full_lease_ms: reading.lease.remaining_ms(now).unwrap_or(0),
@@ -233,11 +246,11 @@ impl OwnerTrack {
             *renewals = RenewalStats::empty(renewals.source);
             self.renewal_tracker = RenewalTracker::default();
         }
-        let step_ms = if writes > 0 {
-            FEED_RENEWAL_STEP_MS
-        } else {
-            POLL_RENEWAL_STEP_MS
-        };
+        let error_ms = self.error_ms.saturating_add(reading.error_ms);
+        let step_ms = error_ms.max(match writes {
+            0 => POLL_RENEWAL_STEP_MS,
+            _ => FEED_RENEWAL_STEP_MS,
+        });
         let new_writes = self.new_writes(writes, now);
         let was_clock_stepped = self.clock_step_ms != 0;
         let moved_ms = self.moved_ms(reading.lease);
@@ -263,10 +276,13 @@ impl OwnerTrack {
         self.full_lease_ms = self.full_lease_ms.max(left_ms);
         self.has_own_lease = reading.has_own_lease;
         self.node_mask = reading.node_mask;
-        // A step within the jitter keeps the old deadline. Several small steps then add up until
-        // they are large enough to be noticed.
-        if is_renewed || moved_ms.abs() > DEADLINE_JITTER_MS || !both_expire || was_clock_stepped {
+        // A step within the jitter keeps the old deadline, unless the new one is more exact. Several
+        // small steps then add up until they are large enough to be noticed.
+        let is_within_jitter = moved_ms.abs() <= DEADLINE_JITTER_MS.max(error_ms);
+        let is_more_exact = reading.error_ms < self.error_ms;
+        if is_renewed || !is_within_jitter || is_more_exact || !both_expire || was_clock_stepped {
             self.lease = reading.lease;
+            self.error_ms = reading.error_ms;
         }
         is_renewed
     }
@@ -317,6 +333,7 @@ pub(super) fn update_other(
     if !reading.has_own_lease {
         other.track.node_mask = reading.node_mask;
         other.track.lease = reading.lease;
+        other.track.error_ms = reading.error_ms;
         other.track.has_own_lease = false;
     }
     let source = source(Some(&other.holder.renewals), is_renewed);

@@ -1,5 +1,7 @@
 //! Merges what the nodes show for each key into one observation per key. No I/O.
 
+use std::time::Duration;
+
 use super::history::HoldExpectation;
 use super::holders::LeasesByOwner;
 use crate::domain::reason::Reason;
@@ -24,6 +26,9 @@ pub struct KeyObservation {
     pub evidence: Vec<Evidence>,
     /// Why accesses to this key cannot be detected. Filled in by the observer.
     pub contention_unavailable_reason: Option<Reason>,
+    /// How far from the time of the poll a node may have read the key. Its deadline may be wrong by
+    /// as much.
+    pub read_error: Duration,
     /// The leases that the value gives to each owner, if the format stores them.
     pub(super) leases_by_owner: LeasesByOwner,
     /// Notifications for this key. Filled in by the watcher.
@@ -85,6 +90,7 @@ pub fn merge(reading: LockReading, keys: &[LockKey]) -> Vec<KeyObservation> {
             restart_hazard: false,
             evidence: Vec::new(),
             contention_unavailable_reason: None,
+            read_error: Duration::ZERO,
             leases_by_owner: LeasesByOwner::new(),
             feed: FeedActivity::default(),
             expectation: None,
@@ -99,6 +105,7 @@ pub fn merge(reading: LockReading, keys: &[LockKey]) -> Vec<KeyObservation> {
                     let Some(observation) = observations.get_mut(index) else {
                         continue;
                     };
+                    observation.read_error = observation.read_error.max(node.read_error);
                     let recognised = match key_reading {
                         KeyReading::Lock(lock) => Some(lock),
                         KeyReading::Absent | KeyReading::NotALock => None,

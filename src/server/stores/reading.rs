@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 
 use super::{CallError, DetectedLock};
+use std::time::Duration;
+
 use crate::domain::reason::Reason;
 use crate::domain::{Format, LockKey, Waiter};
 use crate::server::clock::ClockReading;
@@ -43,6 +45,9 @@ pub struct NodeReading {
     pub is_restart_hazard: bool,
     /// The indexes of the keys that were requested from this node; `None` means all of them.
     pub key_indexes: Option<Vec<usize>>,
+    /// How far from the time of the reading the node may have read its keys: half of the longest
+    /// round trip. Zero where leases do not depend on when they were read.
+    pub read_error: Duration,
     /// One reading per requested key, in request order; or why the call failed.
     pub result: Result<Vec<KeyReading>, CallError>,
 }

@@ -37,6 +37,8 @@ struct Scenario {
     feed: FeedActivity,
     /// When the nodes are read, if that is not now.
     read_at: Option<ClockReading>,
+    /// How far from `read_at` the nodes may have been read.
+    read_error: Duration,
     /// The leases that the value gives to each owner, for the next observation.
     leases_by_owner: holders::LeasesByOwner,
     mode: Mode,
@@ -58,6 +60,7 @@ impl Scenario {
             tracked: None,
             feed: FeedActivity::default(),
             read_at: None,
+            read_error: Duration::ZERO,
             leases_by_owner: holders::LeasesByOwner::new(),
             mode: Mode::Exclusive,
             format: Format::Plain,
@@ -173,6 +176,7 @@ impl Scenario {
             restart_hazard: false,
             contention_unavailable_reason: None,
             evidence: Vec::new(),
+            read_error: self.read_error,
             leases_by_owner: std::mem::take(&mut self.leases_by_owner),
             feed: self.feed,
             key: "lock:a".into(),
@@ -279,6 +283,36 @@ fn renewals_are_counted_with_their_interval() {
         (renewals.count, renewals.interval_ms, renewals.per_minute),
         (4, Some(10_000), Some(6.0))
     );
+}
+
+#[test]
+fn a_deadline_that_moved_by_less_than_slow_round_trips_can_explain_is_not_a_renewal() {
+    for feed_reports in [false, true] {
+        let mut scenario = Scenario::with_feed();
+        scenario.held(1, Some(30_000));
+        // Round trips of 800 ms: both deadlines may be wrong by 400 ms.
+        scenario.read_error = Duration::from_millis(400);
+        scenario.after(1_000).held(1, Some(30_350));
+        scenario.feed.writes = u32::from(feed_reports);
+        scenario.after(2_000).held(1, Some(29_700));
+        scenario.after(1_000).held(1, Some(30_390));
+        assert_eq!(scenario.lock().renewals.count, 0);
+        // One that moved further was renewed.
+        scenario.after(10_000).held(1, Some(41_000));
+        assert_eq!(scenario.lock().renewals.count, 1);
+    }
+}
+
+#[test]
+fn a_deadline_read_in_a_short_round_trip_replaces_one_read_in_a_long_one() {
+    let mut scenario = Scenario::new();
+    scenario.read_error = Duration::from_millis(400);
+    scenario.held(1, Some(30_350));
+    scenario.read_error = Duration::ZERO;
+    scenario.after(1_000).held(1, Some(30_000));
+    // Renewed by 200 ms: less than the first deadline was wrong by.
+    scenario.after(200).held(1, Some(30_200));
+    assert_eq!(scenario.lock().renewals.count, 1);
 }
 
 #[test]

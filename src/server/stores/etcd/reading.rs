@@ -1,6 +1,7 @@
 //! Reads locks: the key of each name, and the contenders below it.
 
 use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
@@ -160,6 +161,7 @@ impl Shared {
             node: self.node_name(member),
             is_restart_hazard: false,
             key_indexes: Some(indexes),
+            read_error: Duration::ZERO,
             result,
         }
     }

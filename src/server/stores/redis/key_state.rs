@@ -1,5 +1,7 @@
 //! The raw state of a key as read from one node.
 
+use std::time::Duration;
+
 use crate::domain::{LockKey, Timestamp};
 
 /// Longer string values are not read and become [`RedisValue::TooLarge`]. No lock library
@@ -17,6 +19,8 @@ pub struct KeyState {
     pub ttl: Ttl,
     /// When the key was read, by the console's clock: the middle of the round trip.
     pub read_at: Timestamp,
+    /// How far from `read_at` it may have been read: half of the round trip.
+    pub read_error: Duration,
     /// By how many milliseconds the node's clock was ahead of the console's clock; 0 if
     /// unknown.
     pub node_clock_skew_ms: i64,
@@ -37,6 +41,7 @@ impl KeyState {
             value,
             ttl,
             read_at: seen_at,
+            read_error: Duration::ZERO,
             node_clock_skew_ms: 0,
             companions: Vec::new(),
         }

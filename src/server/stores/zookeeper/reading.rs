@@ -1,5 +1,7 @@
 //! Reads the state of locks, their queues, and what is stored under a key.
 
+use std::time::Duration;
+
 use futures::FutureExt as _;
 
 use super::Zookeeper;
@@ -60,6 +62,7 @@ impl Zookeeper {
             node: node.clone(),
             is_restart_hazard: false,
             key_indexes,
+            read_error: Duration::ZERO,
             result,
         };
         let nodes = match contents {

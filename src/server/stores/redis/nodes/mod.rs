@@ -125,6 +125,15 @@ pub struct NodeInspection {
 }
 
 impl NodeInspection {
+    /// How far from its [`KeyState::read_at`] a key may have been read.
+    pub fn longest_read_error(&self) -> Duration {
+        let states = self.result.iter().flatten().flatten();
+        states
+            .map(|state| state.read_error)
+            .max()
+            .unwrap_or_default()
+    }
+
     /// The indexes of the keys that were requested from this node, out of `keys` in total.
     pub fn resolved_key_indexes(&self, keys: usize) -> Vec<usize> {
         match &self.key_indexes {

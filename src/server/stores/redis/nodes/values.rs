@@ -41,12 +41,15 @@ impl ReadResult {
     /// The key's state, if it exists.
     pub fn into_key_state(self, key: &LockKey) -> Option<KeyState> {
         match self {
-            Self::Present { value, metadata } => Some(KeyState::without_companions(
-                key.clone(),
-                value,
-                metadata.ttl,
-                metadata.read_at.wall,
-            )),
+            Self::Present { value, metadata } => Some(KeyState {
+                read_error: metadata.round_trip / 2,
+                ..KeyState::without_companions(
+                    key.clone(),
+                    value,
+                    metadata.ttl,
+                    metadata.read_at.wall,
+                )
+            }),
             Self::Missing | Self::Changed | Self::Rejected(_) => None,
         }
     }
