@@ -228,9 +228,9 @@ impl ApiClient {
                 text,
             }
         };
-        timeout(Duration::from_secs(10), exchange)
+        timeout(Duration::from_secs(30), exchange)
             .await
-            .expect("the console responds within 10 s")
+            .expect("the console responds within 30 s")
     }
 
     /// Sends JSON to a console that may be killed before it responds.
