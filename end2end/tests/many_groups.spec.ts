@@ -32,6 +32,20 @@ test('500 groups are summarised in one line, and one of them can be selected by 
   expect(await horizontalOverflow(page)).toBeLessThanOrEqual(0);
 
   await page.getByRole('banner').getByRole('link', { name: 'Nodes' }).click();
-  await expect(page.getByRole('heading', { level: 1 })).toBeVisible();
+  await expect(page.getByRole('heading', { level: 1, name: 'Nodes' })).toBeVisible();
+  expect(await horizontalOverflow(page)).toBeLessThanOrEqual(0);
+});
+
+test('unreachable nodes of groups without a card are counted in a line that fits on a phone', async ({ page, servers }) => {
+  const nodes = await servers.startNodes(1);
+  const groups = Array.from({ length: 12 }, (_, index) => ({ name: name(index), nodes, keys: [`${name(index)}:*`] }));
+  const console = await servers.startConsole(...groups);
+  await page.setViewportSize({ width: 390, height: 844 });
+  await open(page, console);
+  await expect(page.getByText('12 other groups: all nodes reachable.')).toBeVisible();
+  await nodes[0]!.kill();
+  await expect(page.getByText(/\d other groups, \d of them with unreachable nodes\./)).toBeVisible();
+  expect(await horizontalOverflow(page)).toBeLessThanOrEqual(0);
+  await expect(page.getByText('8 other groups, 8 of them with unreachable nodes.')).toBeVisible();
   expect(await horizontalOverflow(page)).toBeLessThanOrEqual(0);
 });

@@ -107,6 +107,31 @@ test('a search that is typed and a group that is chosen before the scripts have 
   await expect(menu).toHaveValue('');
 });
 
+test('Enter opens the lock that is searched for, even if it was pressed before the list has followed', async ({ page, servers }) => {
+  const nodes = await servers.startNodes(1);
+  const console = await servers.startConsole({ name: 'jobs', nodes });
+  for (const name of ['lock:invoice', 'lock:nightly', 'lock:report']) await acquireLock(nodes, name, 'a'.repeat(32), 600_000);
+  await open(page, console);
+  await expect(row(page, 'lock:nightly')).toBeVisible();
+  await expect(row(page, 'lock:report')).toBeVisible();
+
+  let send = () => {};
+  const sent = new Promise<void>((resolve) => (send = resolve));
+  await page.route(/\/events\?.*q=nightly/, async (route) => {
+    await sent;
+    await route.continue();
+  });
+  const searchBox = page.getByRole('combobox', { name: 'Search locks' });
+  const asked = page.waitForRequest(/\/events\?.*q=nightly/);
+  await searchBox.fill('nightly');
+  await searchBox.press('Enter');
+  await asked;
+  await expect(searchBox).toBeFocused();
+  await expect(page).toHaveURL(/\/\?q=nightly$/);
+  send();
+  await expect(page.getByRole('heading', { level: 1, name: 'lock:nightly' })).toBeVisible();
+});
+
 test('a filter that matches nothing keeps the totals and the number of locks that need attention', async ({ page, servers }) => {
   const nodes = await servers.startNodes(1);
   const console = await servers.startConsole({ name: 'jobs', nodes });

@@ -76,7 +76,7 @@ pub fn GroupCards(
         };
         (others > 0).then(|| {
             view! {
-                <p class=format!("shrink-0 self-center {tone}")>
+                <p class=format!("self-center {tone}")>
                     {text} " "
                     <Link href=paths::NODES class="text-accent underline underline-offset-2">{t::nodes()}</Link>
                 </p>

@@ -26,7 +26,7 @@ pub fn SearchBox(
     #[prop(into)]
     on_search: Callback<String>,
 ) -> impl IntoView {
-    let completer = Completer::new(Live::expect(), on_search);
+    let completer = Completer::new(Live::expect(), query, on_search);
     let text = Memo::new(move |_| query.with(|query| query.text.clone()));
     control_value(completer.field, text, move |text| on_search.run(text));
     let is_open = Memo::new(move |_| completer.is_open());
@@ -77,7 +77,7 @@ pub fn SearchBox(
             on:keydown=move |event| completer.handle_key(&event)
             on:blur=move |_| {
                 stop_typing();
-                completer.close();
+                completer.leave();
             }
         />
         <ul

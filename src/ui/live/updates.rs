@@ -47,6 +47,15 @@ impl Live {
     /// Replaces the index by a snapshot.
     pub(super) fn apply_snapshot(self, snapshot: Snapshot) {
         let at = snapshot.observed_at;
+        // The initial snapshot is applied before there is a subscription.
+        if self.last_event_id.with_untracked(Option::is_some) {
+            // A stream is closed when the subscription changes, so its snapshot is the one of the
+            // current query.
+            self.listed.set(Some(
+                self.subscription
+                    .with_untracked(|subscription| subscription.query.clone()),
+            ));
+        }
         self.last_event_id.set(Some(snapshot.id.clone()));
         self.summary.set(ListSummary {
             total: snapshot.total,

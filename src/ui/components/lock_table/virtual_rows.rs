@@ -12,6 +12,8 @@ use crate::ui::locks_query::LocksQuery;
 pub struct VirtualRows {
     /// The query of the list.
     pub query: LocksQuery,
+    /// Whether the rows are those of the query, and not of an earlier one.
+    is_answer: bool,
     /// The offset of the first loaded row.
     pub from: usize,
     /// The locks, in order.
@@ -35,6 +37,9 @@ pub struct VirtualRows {
 pub struct ServerPage {
     /// The query of the list.
     pub query: LocksQuery,
+    /// Whether these are the locks of the query. The server has not answered yet otherwise, and they
+    /// are those of an earlier query.
+    pub is_answer: bool,
     /// The offset of the first row.
     pub from: usize,
     /// The locks, in order.
@@ -57,8 +62,9 @@ impl VirtualRows {
     /// Returns the rows to display after the server sent a page.
     pub fn next(before: Option<&Self>, page: ServerPage, view: ViewState) -> Self {
         let apply_count = view.apply_count;
-        let before = before.filter(|before| before.query == page.query && !before.ids.is_empty());
-        let Some(before) = before else {
+        let is_same_list = |before: &&Self| before.is_answer && before.query == page.query;
+        let before = before.filter(is_same_list);
+        let Some(before) = before.filter(|before| !before.ids.is_empty()) else {
             return Self::from_page(page, 0, apply_count);
         };
         let is_at_top = view.visible.start == 0;
@@ -83,6 +89,7 @@ impl VirtualRows {
     fn from_page(page: ServerPage, origin: isize, apply_count: u32) -> Self {
         Self {
             query: page.query,
+            is_answer: page.is_answer,
             from: page.from,
             total: page.total.max(page.from + page.ids.len()),
             fetched_from: page.from,
@@ -170,6 +177,7 @@ impl VirtualRows {
             fetched_from: page.from,
             ids,
             query: page.query,
+            is_answer: page.is_answer,
             lingering: 0,
             apply_count: self.apply_count,
         }
@@ -178,7 +186,8 @@ impl VirtualRows {
     /// Keeps the rows of `before` that have `ended` at their places, so that the end of a lock can
     /// be seen.
     pub fn with_lingering(mut self, before: &Self, ended: &[LockId]) -> Self {
-        if ended.is_empty() || self.query != before.query || self.from != before.from {
+        let is_same_list = before.is_answer && self.query == before.query;
+        if ended.is_empty() || !is_same_list || self.from != before.from {
             return self;
         }
         for (place, id) in before.ids.iter().enumerate() {
@@ -214,6 +223,7 @@ mod tests {
     fn page(from: usize, names: &str, total: usize) -> ServerPage {
         ServerPage {
             query: LocksQuery::default(),
+            is_answer: true,
             from,
             ids: ids(names),
             total,
@@ -307,6 +317,27 @@ mod tests {
         assert_eq!((names(&again).as_str(), again.lingering), ("bad", 0));
         // Only rows that were displayed linger.
         assert_eq!(names(&next("ad", "z")), "ad");
+    }
+
+    #[test]
+    fn rows_of_an_earlier_query_neither_stay_nor_linger_when_the_server_answers() {
+        for is_frozen in [false, true] {
+            let earlier = VirtualRows::next(None, page(0, "abc", 3), view(0..3, is_frozen, 0));
+            let query = || LocksQuery::parse("q=b");
+            let waiting = ServerPage {
+                query: query(),
+                is_answer: false,
+                ..page(0, "abc", 3)
+            };
+            let waiting = VirtualRows::next(Some(&earlier), waiting, view(0..3, is_frozen, 0));
+            let answer = ServerPage {
+                query: query(),
+                ..page(0, "b", 1)
+            };
+            let rows = VirtualRows::next(Some(&waiting), answer, view(0..3, is_frozen, 0));
+            let rows = rows.with_lingering(&waiting, &ids("a"));
+            assert_eq!((names(&rows).as_str(), rows.total), ("b", 1));
+        }
     }
 
     #[test]

@@ -2,12 +2,14 @@
 
 use leptos::ev;
 use leptos::html;
+use leptos::leptos_dom::helpers::request_animation_frame;
 use leptos::prelude::*;
 
 use crate::domain::owners;
 use crate::domain::search::{CompletionSource, SearchCompletion, complete};
 use crate::ui::components::lock_table::keyboard;
 use crate::ui::live::Live;
+use crate::ui::locks_query::LocksQuery;
 
 /// The maximum number of names of each kind that are suggested.
 const MAX_NAMES: usize = 200;
@@ -21,17 +23,28 @@ pub(super) struct Completer {
     completion: RwSignal<SearchCompletion>,
     /// The index of the selected suggestion.
     pub(super) selected: RwSignal<Option<usize>>,
+    /// Whether Enter was pressed before the list for the text had arrived.
+    opens_result: RwSignal<bool>,
     /// Called with the text on every change.
     on_search: Callback<String>,
 }
 
 impl Completer {
-    pub(super) fn new(live: Live, on_search: Callback<String>) -> Self {
+    pub(super) fn new(live: Live, query: Memo<LocksQuery>, on_search: Callback<String>) -> Self {
+        let opens_result = RwSignal::new(false);
+        Effect::new(move || {
+            if opens_result.get() && query.with(|query| live.lists(query)) {
+                opens_result.set(false);
+                // The rows are rendered first.
+                request_animation_frame(open_result);
+            }
+        });
         Self {
             live,
             field: NodeRef::new(),
             completion: RwSignal::default(),
             selected: RwSignal::new(None),
+            opens_result,
             on_search,
         }
     }
@@ -48,8 +61,14 @@ impl Completer {
             .with(|completion| !completion.suggestions.is_empty())
     }
 
+    /// Removes the suggestions, and forgets an Enter for which the list has not arrived yet.
+    pub(super) fn leave(self) {
+        self.close();
+        self.opens_result.set(false);
+    }
+
     /// Removes the suggestions.
-    pub(super) fn close(self) {
+    fn close(self) {
         self.completion.set(SearchCompletion::default());
         self.selected.set(None);
     }
@@ -57,6 +76,7 @@ impl Completer {
     /// Handles an input event.
     pub(super) fn handle_input(self, event: &ev::Event) {
         let text = event_target_value(event);
+        self.opens_result.set(false);
         self.update(&text, cursor_offset(self.field, &text));
         self.on_search.run(text);
     }
@@ -103,9 +123,7 @@ impl Completer {
             ("Enter" | "Tab", Some(now)) if count > 0 => self.accept(now),
             ("Enter", None) => {
                 self.close();
-                if !keyboard::open_only_row() && !keyboard::focus_first_row() {
-                    return;
-                }
+                self.opens_result.set(true);
             }
             ("Escape", _) if count > 0 => self.close(),
             _ => return,
@@ -117,6 +135,14 @@ impl Completer {
         self.selected.set(None);
         self.completion
             .set(complete(text, cursor, &vocabulary(self.live)));
+    }
+}
+
+/// Opens the only lock of the list, or moves on to the first of several.
+fn open_result() {
+    if !keyboard::open_only_row() {
+        // An empty list has no row.
+        let _is_focused = keyboard::focus_first_row();
     }
 }
 
