@@ -19,7 +19,7 @@ const NODE_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long a node that replied before may be down before the scan continues without it. One missed
 /// reply of a busy node is not an outage.
-const RECOVERY_TIMEOUT: Duration = Duration::from_secs(3);
+const RECOVERY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The nodes that a scan covered.
 #[derive(Clone, Debug)]

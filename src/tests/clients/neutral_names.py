@@ -23,14 +23,14 @@ NAMES = {
 def acquire(name):
     """Acquires the lock and returns its key."""
     if library == "redis-py":
-        assert client.lock(name, timeout=60).acquire(blocking=False)
+        assert client.lock(name, timeout=300).acquire(blocking=False)
         return name
     if library == "redlock-py":
-        assert redlock.Redlock([client]).lock(name, 60_000)
+        assert redlock.Redlock([client]).lock(name, 300_000)
         return name
     from django.core.cache import cache
 
-    assert cache.lock(name, timeout=60).acquire(blocking=False)
+    assert cache.lock(name, timeout=300).acquire(blocking=False)
     return f":1:{name}"
 
 

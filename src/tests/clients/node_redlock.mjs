@@ -13,6 +13,6 @@ const redis = new Redis(Number(port));
 const redlock = new Redlock([redis]);
 const keys = ["{a}res1", "{a}res2"];
 const acquire = (redlock.acquire ?? redlock.lock).bind(redlock);
-const lock = await acquire(keys, 30_000);
+const lock = await acquire(keys, 300_000);
 for (const key of keys) console.log(key, lock.value);
 process.exit(0);

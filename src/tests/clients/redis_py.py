@@ -8,7 +8,7 @@ import redis.asyncio
 
 port = int(sys.argv[1])
 client = redis.Redis(port=port)
-for name, timeout in (("orders:42", 30), ("nightly", None)):
+for name, timeout in (("orders:42", 300), ("nightly", None)):
     lock = client.lock(name, timeout=timeout)
     assert lock.acquire(blocking=False)
     print(name, lock.local.token.decode())
@@ -16,7 +16,7 @@ for name, timeout in (("orders:42", 30), ("nightly", None)):
 
 async def acquire_async():
     async with redis.asyncio.Redis(port=port) as client:
-        lock = client.lock("orders:async", timeout=30)
+        lock = client.lock("orders:async", timeout=300)
         assert await lock.acquire(blocking=False)
         print("orders:async", lock.local.token.decode())
 
