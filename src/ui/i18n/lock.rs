@@ -53,7 +53,7 @@ messages! {
     hold_stats(p50: &str, p90: &str, p99: &str, most: &str, of: &str): "Hold duration: median {p50}, p90 {p90}, p99 {p99}, max {most} ({of}).", "持有时长：中位数 {p50}，p90 {p90}，p99 {p99}，最长 {most}（{of}）。";
     of_this_lock(holds: &str): "{holds} of this lock", "该锁的 {holds}";
     of_pattern(holds: &str, pattern: &str): "{holds} of {pattern}", "{pattern} 的 {holds}";
-    retention(since: &str, holds: u32, span: &str): "Recorded since {since}: up to {holds} holds of the last {span}. The Activity page shows earlier ones.", "自 {since} 起记录：最近 {span} 内最多 {holds} 次持有。更早的持有见“活动”页面。";
+    retention(since: &str, holds: u32, span: &str): "Recorded since {since}: up to {holds} holds per lock, kept for {span}. The Activity page shows earlier ones.", "自 {since} 起记录：每把锁最多 {holds} 次持有，保留 {span}。更早的持有见“活动”页面。";
     since(at: &str): "since {at}", "{at} 起";
     from_until(from: &str, until: &str): "{from} – {until}", "{from} 至 {until}";
     lease_over_time: "Lease over time", "租约随时间的变化";
