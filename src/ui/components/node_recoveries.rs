@@ -1,5 +1,7 @@
 //! Banners about nodes that came back: how long they were away, and which locks are not on them.
 
+use std::time::Duration;
+
 use leptos::prelude::*;
 
 use crate::domain::{GroupKind, NodeRecovery, Timestamp};
@@ -11,6 +13,9 @@ use crate::ui::live::Live;
 /// How long a recovery is shown, in milliseconds.
 const SHOWN_FOR_MS: u128 = 600_000;
 
+/// A shorter absence is shown only if the node lacks locks.
+const MIN_OUTAGE: Duration = Duration::from_secs(1);
+
 /// A banner for each node that came back while the page was open.
 #[component]
 pub fn NodeRecoveries() -> impl IntoView {
@@ -20,7 +25,7 @@ pub fn NodeRecoveries() -> impl IntoView {
         let is_recent = |up_at: Timestamp| now.since(up_at).as_millis() < SHOWN_FOR_MS;
         live.recoveries.with(|all| {
             let all = all.iter();
-            all.filter(|recovery| is_recent(recovery.up_at))
+            all.filter(|recovery| is_recent(recovery.up_at) && is_notable(live, recovery))
                 .cloned()
                 .collect::<Vec<_>>()
         })
@@ -30,6 +35,12 @@ pub fn NodeRecoveries() -> impl IntoView {
             <RecoveryBanner recovery />
         </For>
     }
+}
+
+/// Whether the node was away for long, or lacks locks. A single late reply is not an outage.
+fn is_notable(live: Live, recovery: &NodeRecovery) -> bool {
+    let lacks_any = || live.with_locks(|locks| locks.values().any(|lock| recovery.lacks(lock)));
+    recovery.up_at.since(recovery.down_at) >= MIN_OUTAGE || lacks_any()
 }
 
 #[component]
