@@ -274,6 +274,10 @@ fn LockDetails(
         }
     });
     let is_present = Memo::new(move |_| ended.read().is_none());
+    // Who wants a contended lock is on the first screen. Decided once: cards do not change places
+    // while an operator reads them.
+    let is_contended = lock.with_untracked(|lock| lock.has_flag(Flag::Contended));
+    let wanted_order = is_contended.then_some("lg:-order-1");
     let incident = IncidentCopy::new(lock.into(), ended.into(), data.advice);
     Shortcuts::expect().provide_lock_commands(move |command| match command {
         LockCommand::CopyIncident => incident.run(live),
@@ -318,7 +322,9 @@ fn LockDetails(
                 <section class=format!("p-4 max-lg:-order-2 {CARD}") aria-label=t::details()>
                     <LockFacts lock ended=Signal::derive(move || ended.get().map(|gone| gone.at)) />
                 </section>
-                <ContentionCard id=id.clone() lock group waits=data.waits />
+                <div class=wanted_order>
+                    <ContentionCard id=id.clone() lock group waits=data.waits />
+                </div>
                 <LibraryCard format=Signal::derive(move || lock.read().format) />
             </div>
         </div>
