@@ -331,6 +331,8 @@ function groupToToml(group: Group) {
     `environment = "${group.environment ?? 'development'}"`,
     `keys = ${JSON.stringify(group.keys ?? ['lock:*'])}`,
     `read_only = ${group.readOnly ?? false}`,
+    // On a busy machine a server does not get to reply within the default of 500 ms.
+    'command_timeout = "2s"',
     'node = [',
     ...nodes,
     ']',
