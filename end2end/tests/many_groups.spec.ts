@@ -43,7 +43,7 @@ test('unreachable nodes of groups without a card are counted in a line that fits
   await page.setViewportSize({ width: 390, height: 844 });
   await open(page, console);
   await expect(page.getByText('12 other groups: all nodes reachable.')).toBeVisible();
-  await nodes[0]!.kill();
+  await nodes[0].kill();
   await expect(page.getByText(/\d other groups, \d of them with unreachable nodes\./)).toBeVisible();
   expect(await horizontalOverflow(page)).toBeLessThanOrEqual(0);
   await expect(page.getByText('8 other groups, 8 of them with unreachable nodes.')).toBeVisible();

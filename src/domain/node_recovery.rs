@@ -1,6 +1,11 @@
 //! Nodes that came back after an outage, and the locks that they do not have.
 
+use std::time::Duration;
+
 use super::{GroupView, Lock, NodeState, Observation, Timestamp};
+
+/// A shorter absence is one late reply: the default time limit of a command is half a second.
+const MIN_OUTAGE: Duration = Duration::from_secs(1);
 
 /// A node that is up again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +42,11 @@ impl NodeRecovery {
         })
     }
 
+    /// Whether the node was away for at least a second. A single late reply is not an outage.
+    pub fn is_outage(&self) -> bool {
+        self.up_at.since(self.down_at) >= MIN_OUTAGE
+    }
+
     /// Whether the node lacks a lock that other nodes of the group have.
     pub fn lacks(&self, lock: &Lock) -> bool {
         lock.id.group == self.group
@@ -71,6 +81,18 @@ mod tests {
         };
         assert_eq!(recovered, [expected]);
         assert_eq!(NodeRecovery::between(&after, &after).count(), 0);
+    }
+
+    #[test]
+    fn a_node_that_missed_one_reply_had_no_outage() {
+        let recovery = |ms| NodeRecovery {
+            group: "orders".to_owned(),
+            node: "b".to_owned(),
+            down_at: NOW,
+            up_at: NOW.plus_millis(ms),
+        };
+        assert!(!recovery(261).is_outage());
+        assert!(recovery(1_000).is_outage());
     }
 
     #[test]

@@ -77,7 +77,10 @@ async fn a_key_state_says_how_far_from_its_time_it_may_have_been_read() {
     let () = set.query_async(&mut client).await.unwrap();
     set_round_trip(&nodes, Duration::from_millis(200));
     let state = group.key_state(&key).await.unwrap();
-    assert!(state.read_error >= Duration::from_millis(100), "{state:?}");
+    assert!(
+        state.read_uncertainty >= Duration::from_millis(100),
+        "{state:?}"
+    );
 }
 
 #[tokio::test]

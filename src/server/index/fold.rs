@@ -204,7 +204,7 @@ fn fold_observed(
         &observed.owners,
         &observation.nodes,
         &observation.leases_by_owner,
-        observation.read_error,
+        observation.read_uncertainty,
     );
     let (lead_before, mut others) = tracked.map_or((None, Vec::new()), |tracked| {
         (Some(tracked.lead), tracked.others)

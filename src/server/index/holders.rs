@@ -14,8 +14,8 @@ use crate::domain::{
     RenewalSource, RenewalStats, Timestamp,
 };
 
-/// Two readings of one deadline differ by their errors, half of each round trip, and by the jitter of
-/// clocks and schedulers. Only a larger step is a renewal.
+/// Two readings of one deadline differ by their uncertainties, half of each round trip, and by the
+/// jitter of clocks and schedulers. Only a larger step is a renewal.
 const POLL_RENEWAL_STEP_MS: i64 = 100;
 /// The same if a node reported a write: then a smaller step is a renewal too.
 const FEED_RENEWAL_STEP_MS: i64 = 30;
@@ -38,7 +38,7 @@ pub(super) struct OwnerReading {
     /// The lease until which a quorum shows the owner; without a quorum, the longest lease.
     lease: Lease,
     /// How far its deadline may be wrong, in milliseconds.
-    error_ms: i64,
+    uncertainty_ms: i64,
     /// No other owner shares the lease, so a changed deadline is a renewal by this owner.
     pub(super) has_own_lease: bool,
 }
@@ -50,7 +50,7 @@ pub(super) struct OwnerTrack {
     node_mask: u64,
     lease: Lease,
     /// How far its deadline may be wrong, in milliseconds.
-    error_ms: i64,
+    uncertainty_ms: i64,
     has_own_lease: bool,
     /// When a poll showed a write before its notification arrived. That notification must not be
     /// counted again.
@@ -85,13 +85,13 @@ pub(super) fn reachable_nodes(nodes: &[NodeObservation]) -> u64 {
         .fold(0, |mask, (index, _)| mask | bit(index))
 }
 
-/// What the nodes show of each owner, in the order of `owners`. `read_error` is how far from the time
+/// What the nodes show of each owner, in the order of `owners`. `read_uncertainty` is how far from the time
 /// of the poll a node may have been read.
 pub(super) fn read_owners(
     owners: &[Owner],
     nodes: &[NodeObservation],
     leases_by_owner: &LeasesByOwner,
-    read_error: Duration,
+    read_uncertainty: Duration,
 ) -> Vec<OwnerReading> {
     let quorum = majority(nodes.len());
     let reading_of = |owner: &Owner| {
@@ -118,9 +118,9 @@ pub(super) fn read_owners(
             node_count,
             lease: lease.copied().unwrap_or(Lease::Never),
             // A deadline in the value does not depend on when it was read.
-            error_ms: match own_leases {
+            uncertainty_ms: match own_leases {
                 Some(_) => 0,
-                None => i64::try_from(read_error.as_millis()).unwrap_or(i64::MAX),
+                None => i64::try_from(read_uncertainty.as_millis()).unwrap_or(i64::MAX),
             },
             has_own_lease: own_leases.is_some() || is_alone,
         }
@@ -180,7 +180,7 @@ impl OwnerTrack {
             unreported_write_at: (writes == 0).then_some(now),
             node_mask: reading.node_mask,
             lease: reading.lease,
-            error_ms: reading.error_ms,
+            uncertainty_ms: reading.uncertainty_ms,
             has_own_lease: reading.has_own_lease,
             clock_step_ms: 0,
             full_lease_ms: reading.lease.remaining_ms(now).unwrap_or(0),
@@ -246,8 +246,8 @@ impl OwnerTrack {
             *renewals = RenewalStats::empty(renewals.source);
             self.renewal_tracker = RenewalTracker::default();
         }
-        let error_ms = self.error_ms.saturating_add(reading.error_ms);
-        let step_ms = error_ms.max(match writes {
+        let uncertainty_ms = self.uncertainty_ms.saturating_add(reading.uncertainty_ms);
+        let step_ms = uncertainty_ms.max(match writes {
             0 => POLL_RENEWAL_STEP_MS,
             _ => FEED_RENEWAL_STEP_MS,
         });
@@ -278,11 +278,11 @@ impl OwnerTrack {
         self.node_mask = reading.node_mask;
         // A step within the jitter keeps the old deadline, unless the new one is more exact. Several
         // small steps then add up until they are large enough to be noticed.
-        let is_within_jitter = moved_ms.abs() <= DEADLINE_JITTER_MS.max(error_ms);
-        let is_more_exact = reading.error_ms < self.error_ms;
+        let is_within_jitter = moved_ms.abs() <= DEADLINE_JITTER_MS.max(uncertainty_ms);
+        let is_more_exact = reading.uncertainty_ms < self.uncertainty_ms;
         if is_renewed || !is_within_jitter || is_more_exact || !both_expire || was_clock_stepped {
             self.lease = reading.lease;
-            self.error_ms = reading.error_ms;
+            self.uncertainty_ms = reading.uncertainty_ms;
         }
         is_renewed
     }
@@ -333,7 +333,7 @@ pub(super) fn update_other(
     if !reading.has_own_lease {
         other.track.node_mask = reading.node_mask;
         other.track.lease = reading.lease;
-        other.track.error_ms = reading.error_ms;
+        other.track.uncertainty_ms = reading.uncertainty_ms;
         other.track.has_own_lease = false;
     }
     let source = source(Some(&other.holder.renewals), is_renewed);

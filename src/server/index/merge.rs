@@ -28,7 +28,7 @@ pub struct KeyObservation {
     pub contention_unavailable_reason: Option<Reason>,
     /// How far from the time of the poll a node may have read the key. Its deadline may be wrong by
     /// as much.
-    pub read_error: Duration,
+    pub read_uncertainty: Duration,
     /// The leases that the value gives to each owner, if the format stores them.
     pub(super) leases_by_owner: LeasesByOwner,
     /// Notifications for this key. Filled in by the watcher.
@@ -90,7 +90,7 @@ pub fn merge(reading: LockReading, keys: &[LockKey]) -> Vec<KeyObservation> {
             restart_hazard: false,
             evidence: Vec::new(),
             contention_unavailable_reason: None,
-            read_error: Duration::ZERO,
+            read_uncertainty: Duration::ZERO,
             leases_by_owner: LeasesByOwner::new(),
             feed: FeedActivity::default(),
             expectation: None,
@@ -105,7 +105,8 @@ pub fn merge(reading: LockReading, keys: &[LockKey]) -> Vec<KeyObservation> {
                     let Some(observation) = observations.get_mut(index) else {
                         continue;
                     };
-                    observation.read_error = observation.read_error.max(node.read_error);
+                    observation.read_uncertainty =
+                        observation.read_uncertainty.max(node.read_uncertainty);
                     let recognised = match key_reading {
                         KeyReading::Lock(lock) => Some(lock),
                         KeyReading::Absent | KeyReading::NotALock => None,

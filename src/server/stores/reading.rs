@@ -47,7 +47,7 @@ pub struct NodeReading {
     pub key_indexes: Option<Vec<usize>>,
     /// How far from the time of the reading the node may have read its keys: half of the longest
     /// round trip. Zero where leases do not depend on when they were read.
-    pub read_error: Duration,
+    pub read_uncertainty: Duration,
     /// One reading per requested key, in request order; or why the call failed.
     pub result: Result<Vec<KeyReading>, CallError>,
 }

@@ -234,7 +234,7 @@ fn derive_rows(
         // A user who has scrolled is reading: rows must not move.
         let is_frozen = order_freeze.is_frozen() || visible.start > 0;
         let page = ServerPage {
-            is_answer: live.lists(&query),
+            is_current: live.lists(&query),
             query,
             from,
             ids,

@@ -1,7 +1,5 @@
 //! Banners about nodes that came back: how long they were away, and which locks are not on them.
 
-use std::time::Duration;
-
 use leptos::prelude::*;
 
 use crate::domain::{GroupKind, NodeRecovery, Timestamp};
@@ -12,9 +10,6 @@ use crate::ui::live::Live;
 
 /// How long a recovery is shown, in milliseconds.
 const SHOWN_FOR_MS: u128 = 600_000;
-
-/// A shorter absence is shown only if the node lacks locks.
-const MIN_OUTAGE: Duration = Duration::from_secs(1);
 
 /// A banner for each node that came back while the page was open.
 #[component]
@@ -37,10 +32,10 @@ pub fn NodeRecoveries() -> impl IntoView {
     }
 }
 
-/// Whether the node was away for long, or lacks locks. A single late reply is not an outage.
+/// Whether an operator should know: the node had an outage, or lacks locks.
 fn is_notable(live: Live, recovery: &NodeRecovery) -> bool {
     let lacks_any = || live.with_locks(|locks| locks.values().any(|lock| recovery.lacks(lock)));
-    recovery.up_at.since(recovery.down_at) >= MIN_OUTAGE || lacks_any()
+    recovery.is_outage() || lacks_any()
 }
 
 #[component]

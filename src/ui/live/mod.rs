@@ -52,7 +52,7 @@ pub struct Live {
     subscription: RwSignal<LiveSubscription>,
     summary: RwSignal<ListSummary>,
     /// The query of the locks that were sent; `None` for those of the initial snapshot.
-    listed: RwSignal<Option<LocksQuery>>,
+    listed_query: RwSignal<Option<LocksQuery>>,
     /// Observed endings, newest last.
     endings: StoredValue<Vec<(LockId, LockEnding)>>,
     locks_changed: RwSignal<u32>,
@@ -77,7 +77,7 @@ impl Live {
             index: StoredValue::new(IndexState::default()),
             subscription: RwSignal::new(LiveSubscription::default()),
             summary: RwSignal::new(ListSummary::default()),
-            listed: RwSignal::new(None),
+            listed_query: RwSignal::new(None),
             endings: StoredValue::new(Vec::new()),
             locks_changed: RwSignal::new(0),
             groups_changed: RwSignal::new(0),
@@ -184,7 +184,7 @@ impl Live {
     /// Whether the locks that were sent are those of this query: false from a change of the query
     /// until the server has answered. Tracked.
     pub fn lists(self, query: &LocksQuery) -> bool {
-        self.listed
+        self.listed_query
             .with(|listed| listed.as_ref().is_none_or(|listed| listed == query))
     }
 

@@ -51,7 +51,7 @@ impl Live {
         if self.last_event_id.with_untracked(Option::is_some) {
             // A stream is closed when the subscription changes, so its snapshot is the one of the
             // current query.
-            self.listed.set(Some(
+            self.listed_query.set(Some(
                 self.subscription
                     .with_untracked(|subscription| subscription.query.clone()),
             ));

@@ -38,7 +38,7 @@ struct Scenario {
     /// When the nodes are read, if that is not now.
     read_at: Option<ClockReading>,
     /// How far from `read_at` the nodes may have been read.
-    read_error: Duration,
+    read_uncertainty: Duration,
     /// The leases that the value gives to each owner, for the next observation.
     leases_by_owner: holders::LeasesByOwner,
     mode: Mode,
@@ -60,7 +60,7 @@ impl Scenario {
             tracked: None,
             feed: FeedActivity::default(),
             read_at: None,
-            read_error: Duration::ZERO,
+            read_uncertainty: Duration::ZERO,
             leases_by_owner: holders::LeasesByOwner::new(),
             mode: Mode::Exclusive,
             format: Format::Plain,
@@ -176,7 +176,7 @@ impl Scenario {
             restart_hazard: false,
             contention_unavailable_reason: None,
             evidence: Vec::new(),
-            read_error: self.read_error,
+            read_uncertainty: self.read_uncertainty,
             leases_by_owner: std::mem::take(&mut self.leases_by_owner),
             feed: self.feed,
             key: "lock:a".into(),
@@ -291,7 +291,7 @@ fn a_deadline_that_moved_by_less_than_slow_round_trips_can_explain_is_not_a_rene
         let mut scenario = Scenario::with_feed();
         scenario.held(1, Some(30_000));
         // Round trips of 800 ms: both deadlines may be wrong by 400 ms.
-        scenario.read_error = Duration::from_millis(400);
+        scenario.read_uncertainty = Duration::from_millis(400);
         scenario.after(1_000).held(1, Some(30_350));
         scenario.feed.writes = u32::from(feed_reports);
         scenario.after(2_000).held(1, Some(29_700));
@@ -306,9 +306,9 @@ fn a_deadline_that_moved_by_less_than_slow_round_trips_can_explain_is_not_a_rene
 #[test]
 fn a_deadline_read_in_a_short_round_trip_replaces_one_read_in_a_long_one() {
     let mut scenario = Scenario::new();
-    scenario.read_error = Duration::from_millis(400);
+    scenario.read_uncertainty = Duration::from_millis(400);
     scenario.held(1, Some(30_350));
-    scenario.read_error = Duration::ZERO;
+    scenario.read_uncertainty = Duration::ZERO;
     scenario.after(1_000).held(1, Some(30_000));
     // Renewed by 200 ms: less than the first deadline was wrong by.
     scenario.after(200).held(1, Some(30_200));

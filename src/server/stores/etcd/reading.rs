@@ -161,7 +161,7 @@ impl Shared {
             node: self.node_name(member),
             is_restart_hazard: false,
             key_indexes: Some(indexes),
-            read_error: Duration::ZERO,
+            read_uncertainty: Duration::ZERO,
             result,
         }
     }

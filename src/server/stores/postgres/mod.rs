@@ -287,7 +287,7 @@ impl Postgres {
             node: self.server_name(),
             is_restart_hazard: false,
             key_indexes,
-            read_error: Duration::ZERO,
+            read_uncertainty: Duration::ZERO,
             result,
         }
     }

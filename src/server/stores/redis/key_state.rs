@@ -20,7 +20,7 @@ pub struct KeyState {
     /// When the key was read, by the console's clock: the middle of the round trip.
     pub read_at: Timestamp,
     /// How far from `read_at` it may have been read: half of the round trip.
-    pub read_error: Duration,
+    pub read_uncertainty: Duration,
     /// By how many milliseconds the node's clock was ahead of the console's clock; 0 if
     /// unknown.
     pub node_clock_skew_ms: i64,
@@ -41,7 +41,7 @@ impl KeyState {
             value,
             ttl,
             read_at: seen_at,
-            read_error: Duration::ZERO,
+            read_uncertainty: Duration::ZERO,
             node_clock_skew_ms: 0,
             companions: Vec::new(),
         }

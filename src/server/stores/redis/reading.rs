@@ -125,7 +125,7 @@ fn recognise(inspection: Inspection, patterns: KeyPatterns<'_>) -> LockReading {
             .map_or(KeyReading::NotALock, KeyReading::Lock),
     };
     let read_node = |node: NodeInspection| NodeReading {
-        read_error: node.longest_read_error(),
+        read_uncertainty: node.max_read_uncertainty(),
         node: node.node,
         is_restart_hazard: node.is_restart_hazard,
         key_indexes: node.key_indexes,

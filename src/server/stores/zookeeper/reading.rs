@@ -62,7 +62,7 @@ impl Zookeeper {
             node: node.clone(),
             is_restart_hazard: false,
             key_indexes,
-            read_error: Duration::ZERO,
+            read_uncertainty: Duration::ZERO,
             result,
         };
         let nodes = match contents {

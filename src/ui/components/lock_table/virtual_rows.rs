@@ -13,7 +13,7 @@ pub struct VirtualRows {
     /// The query of the list.
     pub query: LocksQuery,
     /// Whether the rows are those of the query, and not of an earlier one.
-    is_answer: bool,
+    is_current: bool,
     /// The offset of the first loaded row.
     pub from: usize,
     /// The locks, in order.
@@ -39,7 +39,7 @@ pub struct ServerPage {
     pub query: LocksQuery,
     /// Whether these are the locks of the query. The server has not answered yet otherwise, and they
     /// are those of an earlier query.
-    pub is_answer: bool,
+    pub is_current: bool,
     /// The offset of the first row.
     pub from: usize,
     /// The locks, in order.
@@ -62,9 +62,8 @@ impl VirtualRows {
     /// Returns the rows to display after the server sent a page.
     pub fn next(before: Option<&Self>, page: ServerPage, view: ViewState) -> Self {
         let apply_count = view.apply_count;
-        let is_same_list = |before: &&Self| before.is_answer && before.query == page.query;
-        let before = before.filter(is_same_list);
-        let Some(before) = before.filter(|before| !before.ids.is_empty()) else {
+        let before = before.filter(|before| before.answers(&page.query) && !before.ids.is_empty());
+        let Some(before) = before else {
             return Self::from_page(page, 0, apply_count);
         };
         let is_at_top = view.visible.start == 0;
@@ -85,11 +84,16 @@ impl VirtualRows {
         before.merge_around_visible(page, &view.visible)
     }
 
+    /// Whether the rows are those of this query.
+    fn answers(&self, query: &LocksQuery) -> bool {
+        self.is_current && self.query == *query
+    }
+
     /// Takes the page as it is.
     fn from_page(page: ServerPage, origin: isize, apply_count: u32) -> Self {
         Self {
             query: page.query,
-            is_answer: page.is_answer,
+            is_current: page.is_current,
             from: page.from,
             total: page.total.max(page.from + page.ids.len()),
             fetched_from: page.from,
@@ -177,7 +181,7 @@ impl VirtualRows {
             fetched_from: page.from,
             ids,
             query: page.query,
-            is_answer: page.is_answer,
+            is_current: page.is_current,
             lingering: 0,
             apply_count: self.apply_count,
         }
@@ -186,8 +190,7 @@ impl VirtualRows {
     /// Keeps the rows of `before` that have `ended` at their places, so that the end of a lock can
     /// be seen.
     pub fn with_lingering(mut self, before: &Self, ended: &[LockId]) -> Self {
-        let is_same_list = before.is_answer && self.query == before.query;
-        if ended.is_empty() || !is_same_list || self.from != before.from {
+        if ended.is_empty() || !before.answers(&self.query) || self.from != before.from {
             return self;
         }
         for (place, id) in before.ids.iter().enumerate() {
@@ -223,7 +226,7 @@ mod tests {
     fn page(from: usize, names: &str, total: usize) -> ServerPage {
         ServerPage {
             query: LocksQuery::default(),
-            is_answer: true,
+            is_current: true,
             from,
             ids: ids(names),
             total,
@@ -326,7 +329,7 @@ mod tests {
             let query = || LocksQuery::parse("q=b");
             let waiting = ServerPage {
                 query: query(),
-                is_answer: false,
+                is_current: false,
                 ..page(0, "abc", 3)
             };
             let waiting = VirtualRows::next(Some(&earlier), waiting, view(0..3, is_frozen, 0));

@@ -24,17 +24,17 @@ pub(super) struct Completer {
     /// The index of the selected suggestion.
     pub(super) selected: RwSignal<Option<usize>>,
     /// Whether Enter was pressed before the list for the text had arrived.
-    opens_result: RwSignal<bool>,
+    is_enter_pending: RwSignal<bool>,
     /// Called with the text on every change.
     on_search: Callback<String>,
 }
 
 impl Completer {
     pub(super) fn new(live: Live, query: Memo<LocksQuery>, on_search: Callback<String>) -> Self {
-        let opens_result = RwSignal::new(false);
+        let is_enter_pending = RwSignal::new(false);
         Effect::new(move || {
-            if opens_result.get() && query.with(|query| live.lists(query)) {
-                opens_result.set(false);
+            if is_enter_pending.get() && query.with(|query| live.lists(query)) {
+                is_enter_pending.set(false);
                 // The rows are rendered first.
                 request_animation_frame(open_result);
             }
@@ -44,7 +44,7 @@ impl Completer {
             field: NodeRef::new(),
             completion: RwSignal::default(),
             selected: RwSignal::new(None),
-            opens_result,
+            is_enter_pending,
             on_search,
         }
     }
@@ -64,7 +64,7 @@ impl Completer {
     /// Removes the suggestions, and forgets an Enter for which the list has not arrived yet.
     pub(super) fn leave(self) {
         self.close();
-        self.opens_result.set(false);
+        self.is_enter_pending.set(false);
     }
 
     /// Removes the suggestions.
@@ -76,7 +76,7 @@ impl Completer {
     /// Handles an input event.
     pub(super) fn handle_input(self, event: &ev::Event) {
         let text = event_target_value(event);
-        self.opens_result.set(false);
+        self.is_enter_pending.set(false);
         self.update(&text, cursor_offset(self.field, &text));
         self.on_search.run(text);
     }
@@ -123,7 +123,7 @@ impl Completer {
             ("Enter" | "Tab", Some(now)) if count > 0 => self.accept(now),
             ("Enter", None) => {
                 self.close();
-                self.opens_result.set(true);
+                self.is_enter_pending.set(true);
             }
             ("Escape", _) if count > 0 => self.close(),
             _ => return,

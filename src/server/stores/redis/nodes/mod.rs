@@ -126,10 +126,10 @@ pub struct NodeInspection {
 
 impl NodeInspection {
     /// How far from its [`KeyState::read_at`] a key may have been read.
-    pub fn longest_read_error(&self) -> Duration {
+    pub fn max_read_uncertainty(&self) -> Duration {
         let states = self.result.iter().flatten().flatten();
         states
-            .map(|state| state.read_error)
+            .map(|state| state.read_uncertainty)
             .max()
             .unwrap_or_default()
     }

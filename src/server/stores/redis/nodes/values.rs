@@ -42,7 +42,7 @@ impl ReadResult {
     pub fn into_key_state(self, key: &LockKey) -> Option<KeyState> {
         match self {
             Self::Present { value, metadata } => Some(KeyState {
-                read_error: metadata.round_trip / 2,
+                read_uncertainty: metadata.round_trip / 2,
                 ..KeyState::without_companions(
                     key.clone(),
                     value,
