@@ -37,11 +37,12 @@ pub struct AdminServers {
 
 #[derive(Deserialize)]
 struct Connections {
-    connections: Vec<Connection>,
+    connections: Vec<ConnectionEntry>,
 }
 
+/// A client's connection, as the server lists it.
 #[derive(Deserialize)]
-struct Connection {
+struct ConnectionEntry {
     remote_socket_address: String,
     // Beyond 2^53, so it must not be read as a floating-point number.
     session_id: i64,
@@ -103,7 +104,7 @@ impl AdminServers {
 
 fn parse_connections(json: &[u8]) -> Result<Vec<ClientConnection>, AdminError> {
     let report: Connections = serde_json::from_slice(json)?;
-    let connection = |connection: Connection| {
+    let connection = |connection: ConnectionEntry| {
         let address = connection.remote_socket_address;
         let host = match address.rsplit_once(':') {
             Some((host, _port)) => host,
