@@ -117,6 +117,20 @@ print_failures() {
         }' "$results/end2end.json"
 }
 
+# Prints the browser tests that were skipped, with the reason: a font that is missing must not turn the
+# comparison of screenshots off unseen.
+# shellcheck disable=SC2016
+print_skipped() {
+    [ ! -s "$results/end2end.json" ] || node -e '
+        const specs = (suite) => [...(suite.specs ?? []), ...(suite.suites ?? []).flatMap(specs)];
+        const { suites } = JSON.parse(fs.readFileSync(process.argv[1]));
+        for (const { file, line, title, tests } of specs({ suites })) {
+            const skipped = tests.filter(({ status }) => status === "skipped");
+            const reasons = skipped.flatMap(({ annotations }) => annotations).map(({ description }) => description);
+            if (skipped.length) console.log(`skipped: ${file}:${line} ${title}: ${[...new Set(reasons)].join("; ") || "no reason given"}`);
+        }' "$results/end2end.json"
+}
+
 [ $# -gt 0 ] || set -- lint rust end2end
 goal=lint
 [ "$*" = lint ] || goal="test"
@@ -163,6 +177,7 @@ for suite in "$@"; do
 done
 
 printf '\n'
+print_skipped || true
 [ ${#failed_steps[@]} = 0 ] || print_failures || true
 [ ${#failed_steps[@]} = 0 ] || printf 'failed: %s\n' "${failed_steps[@]}"
 printf '%d passed, %d failed\n' $passed $failed | tee "$results/counts"
