@@ -274,10 +274,10 @@ fn LockDetails(
         }
     });
     let is_present = Memo::new(move |_| ended.read().is_none());
-    // Who wants a contended lock is on the first screen. Decided once: cards do not change places
+    // Who wants a contended lock comes before its history. Decided once: cards do not change places
     // while an operator reads them.
     let is_contended = lock.with_untracked(|lock| lock.has_flag(Flag::Contended));
-    let wanted_order = is_contended.then_some("lg:-order-1");
+    let wanted_order = is_contended.then_some("-order-1");
     let incident = IncidentCopy::new(lock.into(), ended.into(), data.advice);
     Shortcuts::expect().provide_lock_commands(move |command| match command {
         LockCommand::CopyIncident => incident.run(live),
