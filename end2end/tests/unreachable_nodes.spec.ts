@@ -52,6 +52,12 @@ test('a node that is unreachable from the start is not treated as empty', async 
   await open(page, console);
   await expect(page.getByText(/No node of jobs (is|has been) reachable/)).toBeVisible();
   await expect(page.getByText('jobs: 0 of 1 node reachable')).toBeVisible();
+  // Whether locks need attention is unknown.
+  await expect(page.getByRole('link', { name: '1 node is not up' })).toBeVisible();
+  await expect(page.getByText('Nothing needs attention')).toBeHidden();
+
+  await nodes[0].start();
+  await expect(page.getByText('Nothing needs attention')).toBeVisible({ timeout: 15_000 });
 });
 
 test('the first three unreachable groups have a banner each, and the others share one', async ({ page, servers }) => {

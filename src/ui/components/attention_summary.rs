@@ -1,5 +1,6 @@
 //! What needs attention, with its reasons as filters. Filters without locks are in a menu.
 
+use leptos::either::EitherOf3;
 use leptos::prelude::*;
 
 use super::status_chip::StatusChip;
@@ -53,16 +54,16 @@ pub fn AttentionSummary(
                 .path(),
         })
     });
-    let headline = move || {
-        match attention.get() {
-        0 => view! {
+    let calm = || {
+        view! {
             <p class="inline-flex h-6 items-center gap-1.5 px-1 font-semibold text-muted">
                 <span class="text-held"><Icon name=IconName::Check /></span>
                 {shell::need_no_attention()}
             </p>
         }
-        .into_any(),
-        count => view! {
+    };
+    let alarm = move |count| {
+        view! {
             <Link
                 href
                 current=is_current
@@ -73,8 +74,12 @@ pub fn AttentionSummary(
                 {shell::need_attention(count)}
             </Link>
         }
-        .into_any(),
-    }
+    };
+    let headline = move || match attention.get() {
+        // Locks on nodes that are not up are not observed.
+        0 if failed_nodes.get() > 0 => EitherOf3::A(()),
+        0 => EitherOf3::B(calm()),
+        count => EitherOf3::C(alarm(count)),
     };
     let nodes = move || {
         let count = failed_nodes.get();
