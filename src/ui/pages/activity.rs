@@ -33,7 +33,7 @@ pub fn ActivityPage() -> impl IntoView {
     let show = Callback::new(move |activity: Activity| {
         data.set(activity, live.now.get_untracked());
         view! {
-            <div class="flex flex-wrap items-start justify-between gap-x-4">
+            <div class="mb-2 flex flex-wrap items-start justify-between gap-x-4 gap-y-2">
                 <RangeControls view range />
                 <CopyLink path=link />
             </div>

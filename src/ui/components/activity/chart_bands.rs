@@ -11,9 +11,10 @@ use crate::ui::kit::chart::{Scale, percent};
 
 /// The maximum number of bands of each kind.
 const MAX_BANDS: usize = 100;
-/// The width of a letter of a label, in thousandths of a chart of 700 pixels. Labels that would
-/// overlap are left out.
+/// The width of a letter of a label, in thousandths of a chart of 700 pixels, and of one on a narrow
+/// screen: 340 pixels. Labels that would overlap are left out.
 const LETTER_WIDTH: i64 = 9;
+const NARROW_LETTER_WIDTH: i64 = 18;
 
 /// What a band shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,18 +139,17 @@ pub fn BandLabels(
                 .filter_map(|band| Some((extent(scale, band)?.0, band)))
                 .collect();
             visible.sort_by_key(|(left, _)| *left);
-            let mut free_from = 0;
-            visible.retain(|(left, band)| {
-                let (start, end) = label_extent(*left, &band.label);
-                let is_free = start >= free_from;
-                if is_free {
-                    free_from = end;
-                }
-                is_free
-            });
+            let starts: Vec<_> = visible
+                .iter()
+                .map(|(left, band)| (*left, band.label.as_str()))
+                .collect();
+            let has_space = labels_with_space(&starts, LETTER_WIDTH);
+            let has_narrow_space = labels_with_space(&starts, NARROW_LETTER_WIDTH);
             visible
                 .into_iter()
-                .map(|(left, band)| label(left, band))
+                .zip(has_space.into_iter().zip(has_narrow_space))
+                .filter(|(_, (has_space, _))| *has_space)
+                .map(|((left, band), (_, is_always_shown))| label(left, band, is_always_shown))
                 .collect_view()
         })
     };
@@ -160,10 +160,13 @@ pub fn BandLabels(
     }
 }
 
-fn label(left: i64, band: &ChartBand) -> impl IntoView + use<> {
-    let class = match band.kind {
-        BandKind::Outage => "text-alarm",
-        BandKind::Gap => "text-muted",
+/// A label, which narrow screens leave out if it has no space there.
+fn label(left: i64, band: &ChartBand, is_always_shown: bool) -> impl IntoView + use<> {
+    let class = match (band.kind, is_always_shown) {
+        (BandKind::Outage, true) => "text-alarm",
+        (BandKind::Outage, false) => "text-alarm max-xl:hidden",
+        (BandKind::Gap, true) => "text-muted",
+        (BandKind::Gap, false) => "text-muted max-xl:hidden",
     };
     let (x, anchor) = match is_at_right_edge(left) {
         false => (left, "start"),
@@ -181,13 +184,27 @@ fn is_at_right_edge(left: i64) -> bool {
     left >= 800
 }
 
+/// Whether each label has space after the labels before it. They are sorted by their position.
+fn labels_with_space(labels: &[(i64, &str)], letter_width: i64) -> Vec<bool> {
+    let mut free_from = 0;
+    let has_space = |(left, label): &(i64, &str)| {
+        let (start, end) = label_extent(*left, label, letter_width);
+        let has_space = start >= free_from;
+        if has_space {
+            free_from = end;
+        }
+        has_space
+    };
+    labels.iter().map(has_space).collect()
+}
+
 /// The start and end of a label in thousandths. A Chinese character is as wide as two letters.
-fn label_extent(left: i64, label: &str) -> (i64, i64) {
+fn label_extent(left: i64, label: &str, letter_width: i64) -> (i64, i64) {
     let letters: i64 = label
         .chars()
         .map(|c| if c.is_ascii() { 1 } else { 2 })
         .sum();
-    let width = letters * LETTER_WIDTH;
+    let width = letters * letter_width;
     match is_at_right_edge(left) {
         false => (left, left + width),
         true => (1_000 - width, 1_000),
@@ -207,7 +224,17 @@ mod tests {
 
     #[test]
     fn a_label_starts_with_its_band_or_ends_at_the_right_edge() {
-        assert_eq!(label_extent(100, "c down"), (100, 154));
-        assert_eq!(label_extent(900, "未记录"), (946, 1_000));
+        assert_eq!(label_extent(100, "c down", LETTER_WIDTH), (100, 154));
+        assert_eq!(label_extent(900, "未记录", LETTER_WIDTH), (946, 1_000));
+    }
+
+    #[test]
+    fn labels_without_space_are_left_out_sooner_on_a_narrow_screen() {
+        let labels = [(100, "c down"), (170, "d loading"), (900, "not recorded")];
+        assert_eq!(labels_with_space(&labels, LETTER_WIDTH), [true; 3]);
+        assert_eq!(
+            labels_with_space(&labels, NARROW_LETTER_WIDTH),
+            [true, false, true]
+        );
     }
 }

@@ -51,7 +51,7 @@ pub fn RangeControls(
         )
     };
     view! {
-        <div class="mb-2 flex flex-wrap items-center gap-x-3 gap-y-2">
+        <div class="flex flex-wrap items-center gap-x-3 gap-y-2">
             <nav aria-label=t::range() class="flex flex-wrap items-center gap-1">
                 {lengths.collect_view()}
             </nav>
