@@ -6,7 +6,7 @@ use super::lock_name::LockName;
 use crate::domain::deadlock_resolution::DeadlockResolution;
 use crate::ui::i18n::{punctuation, waits as t};
 use crate::ui::kit::{Banner, Link, Tone};
-use crate::ui::paths;
+use crate::ui::{format, paths};
 
 /// A deadlock cycle, and the release that resolves it.
 #[component]
@@ -36,7 +36,7 @@ pub fn DeadlockBanner(
     view! {
         <div class="mb-3">
             <Banner tone=Tone::Alarm announced=false>
-                <p class="font-semibold">{t::deadlock()}</p>
+                <p class="font-semibold">{format::capital(t::deadlock())}</p>
                 <p>{t::cycle()} {steps}</p>
                 <p>
                     {t::suggested_release()}

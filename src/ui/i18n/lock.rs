@@ -200,7 +200,7 @@ pub mod not_held {
 /// Waiters.
 pub mod waiting {
     messages! {
-        no_waiters: "No waiters visible. Most libraries retry without queueing; only Redisson fair-lock queues and requests through this console are listed.", "未发现等待者。多数客户端库只重试、不排队；此处仅列出 Redisson 公平锁队列和通过本控制台的请求。";
+        no_waiters: "No waiters visible. Most libraries retry without queueing; only queues in the lock service or in Redis and requests through this console are listed.", "未发现等待者。多数客户端库只重试、不排队；此处仅列出锁服务或 Redis 中的队列和通过本控制台的请求。";
         more(more: usize): "and {more} more", "还有 {more} 个";
         all_waits: "All lock waits", "全部锁等待";
         through_console: "waiting through this console", "通过本控制台等待";

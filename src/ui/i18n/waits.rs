@@ -8,7 +8,7 @@ messages! {
     filter: "Filter", "筛选";
     everything: "All", "全部";
     only_deadlocks: "Deadlocks", "死锁";
-    only_queues: "Queues of the service", "服务中的队列";
+    only_queues: "Queues", "队列";
     only_console: "This console", "本控制台";
     blocking_locks: "Locks that block others", "阻塞其他客户端的锁";
     graph: "Wait-for graph", "等待关系图";
@@ -43,7 +43,7 @@ messages! {
     waits_for: "waits for", "等待";
     review_first: " The owner's process keeps running. Open the lock to review it before you release it.", "持有者的进程会继续运行。释放前请打开该锁确认。";
     read_at(at: String, ago: String): "Read at {at}, {ago}.", "读取于 {at}，{ago}。";
-    visible_waiters_note: "Waiters are visible only in Redisson fair-lock queues and in requests through this console. ", "仅能看到 Redisson 公平锁队列中的等待者和通过本控制台等待的请求。";
+    visible_waiters_note: "Waiters are visible in the queues of ZooKeeper, etcd and PostgreSQL, in Redisson fair-lock queues and in requests through this console. ", "可见的等待者包括：ZooKeeper、etcd 和 PostgreSQL 的队列、Redisson 公平锁队列，以及通过本控制台等待的请求。";
     unread_queues(nodes: &str): "Queues on {nodes} could not be read; they may have more waiters.", "无法读取 {nodes} 上的队列，其中可能还有其他等待者。";
     truncated: "Too many fair locks to read all queues; there may be more waiters.", "公平锁过多，未读取全部队列，可能还有其他等待者。";
     no_match: "No matching waits", "没有匹配的等待";
@@ -52,6 +52,7 @@ messages! {
     no_waits: "No waits observed", "未观测到等待";
     visible_waiters: "Visible waiters", "可见的等待者";
     visible_redisson_queues: "redisson-fair: the queue next to each lock lists the waiters in order", "redisson-fair：每把锁的队列按顺序列出等待者";
+    visible_service_queues: "zookeeper, etcd, postgres: the queue of the lock service", "zookeeper、etcd、postgres：锁服务的队列";
     visible_console_waiters: "all formats: clients that wait for a lock through this console, its API or its command line", "所有格式：通过本控制台、API 或命令行等待锁的客户端";
     invisible_waiters: "Invisible waiters", "不可见的等待者";
     invisible_retrying: "plain, redis-py, node-redlock, redsync, rslock and most others: clients retry and do not queue", "plain、redis-py、node-redlock、redsync、rslock 等大多数格式：客户端只重试，不排队";

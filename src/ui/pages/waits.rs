@@ -188,6 +188,7 @@ fn NoWaits() -> impl IntoView {
             <div class="flex flex-col gap-2 text-start">
                 <h3 class="font-medium text-ink">{t::visible_waiters()}</h3>
                 <ul class="list-disc ps-5">
+                    <li>{t::visible_service_queues()}</li>
                     <li>{t::visible_redisson_queues()}</li>
                     <li>{t::visible_console_waiters()}</li>
                 </ul>

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::domain::wait_graph_layout::{GraphDrawing, GraphEdge, GraphNode};
 
 /// The size of a node.
-pub const NODE_WIDTH: u32 = 148;
+pub const NODE_WIDTH: u32 = 208;
 /// The height of a node.
 pub const NODE_HEIGHT: u32 = 44;
 /// The space for the label of an edge, which is at most as long as `59 min 59 s`.

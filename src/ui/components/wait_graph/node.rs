@@ -17,8 +17,8 @@ const CLIENT: &str = "flex h-full flex-col justify-center overflow-hidden rounde
 const CLIENT_IN_CYCLE: &str = "flex h-full flex-col justify-center overflow-hidden rounded-full border-4 border-double bg-alarm-soft px-2 text-center leading-tight hover:bg-sunken border-alarm";
 const OTHERS: &str = "flex h-full flex-col justify-center overflow-hidden rounded-full border border-dashed bg-sunken px-4 text-center leading-tight border-line-strong";
 /// The number of characters of a name and of a label that a node has room for.
-const MAX_CHARS: usize = 16;
-const MAX_LABEL_CHARS: usize = 19;
+const MAX_CHARS: usize = 22;
+const MAX_LABEL_CHARS: usize = 26;
 
 /// A node.
 #[component]
