@@ -46,11 +46,14 @@ impl Evidence {
         }
     }
 
-    /// The value as text, with the source: `contended 7 of the last 60 s · idle-touch`.
+    /// The value as text, with the source: `contended 7 of the last 60 s · OBJECT IDLETIME`.
     pub fn describe(&self) -> String {
         let summary = self.summary();
         match self.kind.as_str() {
             "queue" | "subscribers" | "blocked" => summary,
+            "idle-touch" => format!("{summary} · OBJECT IDLETIME"),
+            "api-attempts" => format!("{summary} · API requests"),
+            "monitor-sample" => format!("{summary} · MONITOR sample"),
             kind => format!("{summary} · {kind}"),
         }
     }
@@ -67,13 +70,13 @@ mod tests {
                 "idle-touch",
                 7,
                 60_000,
-                "contended 7 of the last 60 s · idle-touch",
+                "contended 7 of the last 60 s · OBJECT IDLETIME",
             ),
             (
                 "idle-touch",
                 2,
                 9_000,
-                "contended 2 of 9 s watched · idle-touch",
+                "contended 2 of 9 s watched · OBJECT IDLETIME",
             ),
             ("queue", 3, 0, "queue of 3"),
             ("subscribers", 1, 0, "1 subscriber"),
@@ -82,13 +85,13 @@ mod tests {
                 "api-attempts",
                 4,
                 60_000,
-                "4 failed attempts here in the last 60 s · api-attempts",
+                "4 failed attempts here in the last 60 s · API requests",
             ),
             (
                 "monitor-sample",
                 1,
                 5_001,
-                "1 failed attempt in 6 s · monitor-sample",
+                "1 failed attempt in 6 s · MONITOR sample",
             ),
         ] {
             let evidence = Evidence {

@@ -695,7 +695,7 @@ fn waiters_and_attempts_are_counted() {
     });
     assert_eq!(
         advice.demand.to_string(),
-        "2 clients waiting, the longest for 12 s; contended 36 of the last 60 s · idle-touch"
+        "2 clients waiting, the longest for 12 s; contended 36 of the last 60 s · OBJECT IDLETIME"
     );
     let quiet = situation("", 100).advice();
     assert_eq!(quiet.demand.to_string(), "no waiters or attempts observed");

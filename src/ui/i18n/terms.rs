@@ -252,21 +252,24 @@ pub fn evidence_mark(evidence: &Evidence) -> String {
     }
 }
 
-/// The source of contention evidence.
-fn evidence_kind(kind: &str) -> &str {
-    match (locale(), kind) {
-        (Locale::Chinese, "idle-touch") => "依据 OBJECT IDLETIME",
-        (Locale::Chinese, "api-attempts") => "API 请求",
-        (Locale::Chinese, "monitor-sample") => "MONITOR 采样",
-        (Locale::English | Locale::Chinese, kind) => kind,
+/// The source of contention evidence in Chinese.
+fn evidence_source(kind: &str) -> &str {
+    match kind {
+        "idle-touch" => "依据 OBJECT IDLETIME",
+        "api-attempts" => "API 请求",
+        "monitor-sample" => "MONITOR 采样",
+        kind => kind,
     }
 }
 
 /// The figure and source of contention evidence.
 pub fn evidence(evidence: &Evidence) -> String {
+    if locale() == Locale::English {
+        return evidence.describe();
+    }
     let figure = evidence_figure(evidence);
     match evidence.kind.as_str() {
         "queue" | "subscribers" | "blocked" => figure,
-        kind => format!("{figure} · {}", evidence_kind(kind)),
+        kind => format!("{figure} · {}", evidence_source(kind)),
     }
 }
