@@ -199,10 +199,22 @@ impl LeaseSeries {
 
 /// The labelled values of the axis of the lease: none left, the half, and the longest lease.
 fn ticks(lease_range: Scale) -> Vec<(i64, String)> {
-    let tick = |at: i64| (at, format::span(u64::try_from(at).unwrap_or(0)));
+    let tick = |at: i64| (at, axis_value(u64::try_from(at).unwrap_or(0)));
     [0, lease_range.until / 2, lease_range.until]
         .map(tick)
         .to_vec()
+}
+
+/// A value of the axis, rounded by at most 1 %: a lease of 50 min that was observed a moment after
+/// its start would be `49 min 59 s`.
+fn axis_value(ms: u64) -> String {
+    let unit_ms = match ms {
+        0 => return format::countdown(0),
+        1..10_000 => 100,
+        10_000..600_000 => 1_000,
+        600_000.. => 60_000,
+    };
+    format::span((ms + unit_ms / 2) / unit_ms * unit_ms)
 }
 
 /// Computes the ranges of the axes: time and remaining lease.
@@ -274,6 +286,14 @@ fn strokes(segments: &[LeaseSegment], time_range: Scale, now: Timestamp) -> Vec<
 mod tests {
     use super::*;
     use crate::domain::testing::NOW;
+
+    #[test]
+    fn the_values_of_the_axis_are_round() {
+        assert_eq!(
+            [0, 4_960, 9_990, 29_970, 2_999_600].map(axis_value),
+            ["0 s", "5 s", "10 s", "30 s", "50 min"]
+        );
+    }
 
     #[test]
     fn the_future_is_at_most_a_third_of_the_picture() {

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use crate::domain::{GoneReason, Lock, Timestamp, Verdict};
+use crate::domain::{Flag, GoneReason, Lease, Lock, Timestamp, Verdict};
 use crate::ui::format::{self, LeaseWords};
 use crate::ui::i18n::lock as t;
 use crate::ui::i18n::punctuation::{self, before_word};
@@ -35,6 +35,10 @@ pub fn VerdictSentence(
     let expiry = move || {
         let expiry = expiry_sentence(&lock.read(), live.now.get());
         (!expiry.is_empty()).then(|| expiry + punctuation::sentence_separator())
+    };
+    let expiry_class = move || match is_expiry_urgent(&lock.read(), live.now.get()) {
+        true => "font-semibold",
+        false => "",
     };
     let observed = move || {
         let lock = lock.read();
@@ -74,7 +78,7 @@ pub fn VerdictSentence(
         .into_any(),
         None => view! {
             <p class="text-base">
-                {move || sentence()}<span class="font-semibold">{move || expiry()}</span><span class="text-sm whitespace-nowrap text-muted">{move || observed()}</span>
+                {move || sentence()}<span class=expiry_class>{move || expiry()}</span><span class="text-sm whitespace-nowrap text-muted">{move || observed()}</span>
             </p>
             {move || not_live_note()}
         }
@@ -96,6 +100,12 @@ fn expiry_sentence(lock: &Lock, now: Timestamp) -> String {
         LeaseWords::Left(left) => t::expires_in(&before_word(&left)),
         LeaseWords::Over | LeaseWords::Past(_) => t::lease_expired().to_owned(),
     }
+}
+
+/// Whether the expiry needs attention. The lease of a healthy lock is renewed or ends with its hold.
+fn is_expiry_urgent(lock: &Lock, now: Timestamp) -> bool {
+    let is_over = lock.lease.remaining_ms(now) == Some(0);
+    is_over || lock.lease == Lease::Never || lock.has_flag(Flag::AtRisk)
 }
 
 /// The state of a lock as sentences, with times in UTC, to be copied.
@@ -123,7 +133,7 @@ fn removal_sentence(gone: LockEnding, at: &str) -> String {
 mod tests {
     use super::*;
     use crate::domain::testing::{NOW, lock};
-    use crate::domain::{Lease, NodeObservation, Observation};
+    use crate::domain::{NodeObservation, Observation};
 
     #[test]
     fn the_sentence_reports_when_the_quorum_is_lost() {
@@ -142,8 +152,11 @@ mod tests {
             expiry_sentence(&held, NOW),
             "The quorum is lost in 30 s unless the lock is renewed."
         );
+        assert!(!is_expiry_urgent(&held, NOW));
+        assert!(is_expiry_urgent(&held, NOW.plus_millis(30_000)));
         held.lease = Lease::Never;
         assert_eq!(expiry_sentence(&held, NOW), "Does not expire.");
+        assert!(is_expiry_urgent(&held, NOW));
         held.verdict = Verdict::Split;
         assert_eq!(expiry_sentence(&held, NOW), "");
     }
