@@ -248,7 +248,17 @@ pub fn LeaseBar(
         let LeaseText { text, class, title } = text.get();
         view! { <span class=format!("truncate {class}") title=title>{text}</span> }
     };
-    view! { <span class="flex w-full items-center gap-2">{bar} {text}</span> }
+    // On phones the columns have no headings, and these words alone do not say what they are about.
+    let label = Memo::new(move |_| {
+        let lease = progress.get().lease;
+        !gone.get() && matches!(lease, Lease::Never | Lease::Session)
+    });
+    let label = move || {
+        label.get().then(|| {
+            view! { <span class="lease-label text-muted">{t::lease_column()}</span> }
+        })
+    };
+    view! { <span class="flex w-full items-center gap-2">{label} {bar} {text}</span> }
 }
 
 #[cfg(test)]

@@ -243,16 +243,16 @@ fn DemandFigure(id: LockId, evidence: Vec<Evidence>) -> impl IntoView {
 #[component]
 fn Owners(owners: Vec<Owner>) -> impl IntoView {
     let count = owners.len();
-    let count = (count > 1).then(|| {
+    let is_in_list = count > 1;
+    let count = is_in_list.then(|| {
         view! { <span class="shrink-0 text-muted">{t::owner_count(count)}</span> }
     });
-    let name = |owner| {
-        view! { <span class="min-w-0 overflow-hidden"><OwnerName owner is_short=true is_linked=true /></span> }
-    };
+    let name = |owner| view! { <OwnerName owner is_short=true is_linked=true is_in_list /> " " };
     view! {
         <span class="flex min-w-0 items-baseline gap-1.5">
             {count}
-            {owners.into_iter().map(name).collect_view()}
+            // Names without space are left out, and an ellipsis follows the last one.
+            <span class="min-w-0 truncate">{owners.into_iter().map(name).collect_view()}</span>
         </span>
     }
 }

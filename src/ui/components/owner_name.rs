@@ -18,6 +18,9 @@ pub fn OwnerName(
     /// Whether the name links to the page of the owner.
     #[prop(optional)]
     is_linked: bool,
+    /// Whether the name is one of several in a line, which has no space for long fingerprints.
+    #[prop(optional)]
+    is_in_list: bool,
 ) -> impl IntoView {
     let href = is_linked.then(|| {
         let identity = OwnerIdentity::of(owner.label.as_deref(), &owner.fingerprint);
@@ -31,8 +34,13 @@ pub fn OwnerName(
         ),
         None => t::fingerprint(owner.fingerprint.as_str()),
     };
-    // Beside a label, four digits are enough to distinguish owners. Without one, eight are shown.
-    let digits = if owner.label.is_some() { 4 } else { 8 };
+    // Beside a label or other owners, four digits are enough to distinguish owners. Otherwise eight
+    // are shown.
+    let digits = if owner.label.is_some() || is_in_list {
+        4
+    } else {
+        8
+    };
     let short = (!is_short || owner.label.is_none()).then(|| {
         let short = owner.fingerprint.as_str()[..digits].to_owned();
         view! { <span class="shrink-0 font-mono text-xs text-muted">{short} "…"</span> }

@@ -87,7 +87,7 @@ messages! {
     held_column: "Held", "持有时长";
     since_in(zone: String): "Since {zone}", "始于 {zone}";
     renewals_column: "Renewals", "续租";
-    contention_column: "Wanted", "需求";
+    contention_column: "Wanted", "竞争";
 
     // The demand for a lock.
     per_second(rate: String): "{rate}/s", "{rate} 次/秒";

@@ -33,12 +33,13 @@ pub fn CopyButton(
         });
     };
     view! {
-        <span node_ref=node class="inline-flex items-center gap-2">
+        <span node_ref=node class="inline-flex items-center">
             <Button on_press=move |()| copy()>
                 <Icon name=IconName::Copy />
                 {label}
             </Button>
-            <span role="status" class="text-xs text-muted">
+            // An empty status takes no space.
+            <span role="status" class="text-xs text-muted" class=("ms-2", move || !status.read().is_empty())>
                 {move || status.get()}
             </span>
         </span>

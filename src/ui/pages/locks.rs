@@ -56,10 +56,13 @@ pub fn LocksPage() -> impl IntoView {
                 </div>
                 <div class="flex flex-wrap items-center gap-2">
                     <SearchBar query />
-                    <Button on_press=move |()| acquiring.set(true)>
-                        <Icon name=IconName::Plus />
-                        {t::acquire()}
-                    </Button>
+                    // As high as the fields beside it.
+                    <span class="flex *:h-9 *:grow *:justify-center max-sm:grow">
+                        <Button on_press=move |()| acquiring.set(true)>
+                            <Icon name=IconName::Plus />
+                            {t::acquire()}
+                        </Button>
+                    </span>
                 </div>
                 {move || table()}
                 <BulkBar query />
