@@ -60,7 +60,11 @@ pub fn NodeRow(
 ) -> impl IntoView {
     let live = Live::expect();
     let name = Signal::derive(move || node.read().name.clone());
-    let address = Signal::derive(move || node.read().address.clone());
+    // The nodes of some lock services have no other name than their address.
+    let address = Memo::new(move |_| {
+        let node = node.read();
+        (node.address != node.name).then(|| node.address.clone())
+    });
     let state = Memo::new(move |_| node.read().state);
     let since = move || {
         node.read()
@@ -105,7 +109,8 @@ pub fn NodeRow(
         })
     };
     let worst = Memo::new(move |_| {
-        diagnosis.with(|diagnosis| worst_finding(diagnosis.as_ref()?, &name.read()))
+        let node_count = group.with(|group| group.as_ref().map_or(1, |group| group.nodes.len()));
+        diagnosis.with(|diagnosis| worst_finding(diagnosis.as_ref()?, &name.read(), node_count))
     });
     let finding_count = move || {
         diagnosis.with(|diagnosis| {
@@ -125,7 +130,10 @@ pub fn NodeRow(
                     <dt class="sr-only">{t::node()}</dt>
                     <dd class="min-w-0">
                         <h3 class="truncate font-semibold" title=name>{name}</h3>
-                        <p class="truncate font-mono text-xs text-muted" title=address>{address}</p>
+                        {move || {
+                            let address = address.get()?;
+                            Some(view! { <p class="truncate font-mono text-xs text-muted" title=address.clone()>{address.clone()}</p> })
+                        }}
                     </dd>
                 </div>
                 <div class="node-state">
@@ -246,9 +254,9 @@ fn finding_count(diagnosis: &DiagnosisView, node: &str) -> Option<(usize, Severi
     Some((severities.len(), *severities.first()?))
 }
 
-/// The most severe finding that names the node, without notes.
-fn worst_finding(diagnosis: &DiagnosisView, node: &str) -> Option<FindingView> {
-    let worst = about(diagnosis, node).next()?;
+/// The most severe finding that names the node, but not all nodes of the group, without notes.
+fn worst_finding(diagnosis: &DiagnosisView, node: &str, node_count: usize) -> Option<FindingView> {
+    let worst = about(diagnosis, node).find(|finding| finding.nodes.len() < node_count)?;
     (worst.severity != Severity::Note).then(|| worst.clone())
 }
 

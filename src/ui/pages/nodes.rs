@@ -165,7 +165,8 @@ fn Group(
             Tone::Alarm
         };
         let label = findings::summary(checkup);
-        Some(view! { <Badge tone>{label}</Badge> })
+        // The findings of an expanded group have the same heading.
+        Some(view! { <span class="group-open:hidden"><Badge tone>{label}</Badge></span> })
     };
     let nodes = Memo::new(move |_| {
         group.with(|group| {
@@ -200,7 +201,7 @@ fn Group(
     let prefix_group = StoredValue::new(name.clone());
     view! {
         <section aria-label=name.clone()>
-            <details open=is_open class="flex flex-col">
+            <details open=is_open class="group flex flex-col">
                 <summary class="rounded-md py-1">
                     <h2 class="inline text-lg font-semibold wrap-anywhere">{name.clone()}</h2>
                     <span class="ms-3 inline-flex flex-wrap items-center gap-x-3 gap-y-1">
@@ -248,7 +249,11 @@ fn coverage_text(group: &Option<GroupView>, now: Timestamp) -> String {
     };
     let over = format::node_count(coverage.nodes_reached as usize);
     let matched = format::count(coverage.keys_matched);
-    t::nodes_over(coverage::coverage_sentence(coverage, now), over, matched)
+    format::capital(&t::nodes_over(
+        coverage::coverage_sentence(coverage, now),
+        over,
+        matched,
+    ))
 }
 
 fn patterns_text(group: &Option<GroupView>) -> String {

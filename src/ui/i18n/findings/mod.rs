@@ -15,7 +15,7 @@ messages! {
     evidence: "Evidence", "依据";
     copy_fix: "Copy commands", "复制命令";
     not_checked: "not checked", "未检查";
-    unchecked_items: "Not checked", "未检查的项目";
+    unchecked_items: "Checks without a result", "没有结果的检查";
     command_line_hint: "From the command line: ", "使用命令行：";
     error: "error", "错误";
     warning: "warning", "警告";
