@@ -12,7 +12,7 @@ const PAGES = [
   { link: 'Waits', call: 'waits', content: (page: Page) => page.getByText('No waits observed') },
   { link: 'Activity', call: 'activity_page', content: (page: Page) => page.getByRole('group', { name: 'Locks over time' }) },
   { link: 'My locks', call: 'mine', content: (page: Page) => page.getByText('You hold no locks') },
-  { link: 'Audit', call: 'audit', content: (page: Page) => page.getByText('No matching entries') },
+  { link: 'Audit', call: 'audit', content: (page: Page) => page.getByText('No operations yet') },
   { link: 'lock:held', call: 'history', content: (page: Page) => page.getByRole('list', { name: 'Holds, newest first' }) },
 ];
 

@@ -201,8 +201,8 @@ fn OwnerTableRow(row: OwnerRow, is_open: bool, by: OwnerGrouping) -> impl IntoVi
         }
     });
     view! {
-        <tr role="row" class="border-line not-first:border-t">
-            <td role="cell" class=CELL>
+        <tr role="row" class="is-short border-line not-first:border-t">
+            <td role="cell" class=format!("{CELL} max-md:basis-full")>
                 <div class="flex flex-wrap items-baseline gap-x-2">
                     <Link href=page title=open_page class="rounded font-semibold underline-offset-2 hover:underline">
                         <bdi class="wrap-anywhere" title=title>{shortened}</bdi>
@@ -224,7 +224,7 @@ fn OwnerTableRow(row: OwnerRow, is_open: bool, by: OwnerGrouping) -> impl IntoVi
             <td role="cell" class=format!("{CELL} wrap-anywhere") data-label=t::groups()>
                 {groups}
             </td>
-            <td role="cell" class=format!("{CELL} min-w-0")>
+            <td role="cell" class=format!("{CELL} min-w-0 max-md:basis-full")>
                 <div class="flex flex-col gap-x-3 gap-y-0.5 md:flex-row md:items-baseline">
                     <ul class="flex flex-col gap-x-3 gap-y-0.5 md:flex-row md:flex-wrap">{lock_links(named)}</ul>
                     {more_locks}

@@ -39,8 +39,8 @@ pub fn Settings() -> impl IntoView {
             <span class="sr-only lg:not-sr-only">{shell::settings()}</span>
         </button>
         <div id="settings" popover="auto" class="corner-menu" aria-label=shell::settings() role="group">
-            {choices}
             <LanguageSwitch />
+            {choices}
             <WebhooksLink />
         </div>
     }

@@ -54,6 +54,7 @@ messages! {
     no_reply: "no reply yet", "尚未应答";
     held_unchanged(who: &str): "held by {who}, unchanged", "由 {who} 持有，未更改";
     no_match: "No matching entries", "没有匹配的记录";
+    no_entries: "No operations yet", "暂无操作";
     scope_note: "The audit log records operations from this console, its API and its command line, including refused ones. Changes made by other programs are not recorded.", "审计日志记录通过本控制台、API 和命令行执行的操作（包括被拒绝的操作），不记录其他程序对锁的更改。";
     search_timeout: "The search timed out before all entries were read. Continue with the older entries.", "搜索超时，未读取全部记录。请继续查看更早的记录。";
     newest: "Newest", "最新";

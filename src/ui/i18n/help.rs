@@ -62,7 +62,7 @@ messages! {
     no_expiry_is: "The key has no TTL. It stays until its owner releases it or it is force-released.", "该键未设置 TTL，在持有者释放或被强制释放之前会一直存在。";
     at_risk_is: "A lock that has been renewed missed a renewal, or less than a fifth of the lease is left on a lock that is usually held longer than its lease.", "曾经续租的锁未按时续租；或持有时长通常超过租约的锁，其租约剩余不足五分之一。";
     overdue_is: "Held past its own expiry time, or far longer than is usual for this lock.", "已超过自身的过期时间，或持有时长远超该锁的通常时长。";
-    endless_is: "Renewed for longer than the configured `max_hold`.", "续租时长已超过配置的 `max_hold`。";
+    endless_is: "Renewed for longer than the configured maximum hold.", "续租时长已超过配置的最长持有时长。";
     contended_is: "Other clients were observed trying to acquire the lock.", "观测到其他客户端在尝试获取该锁。";
     split_flag_is: "Another owner was observed on other nodes, also if one of them has the quorum.", "在其他节点上还观测到另一个持有者，即使其中一个已达到多数派。";
     fragment_is: "The owner is on fewer nodes than the quorum.", "持有者所在的节点数低于多数派。";
@@ -94,7 +94,7 @@ messages! {
 
     activity: "Activity over time", "活动时间线";
     activity_is: "The activity page shows one lane per lock. A bar is a hold: its colour and shape belong to the owner, so the same owner looks the same in every lane. A cross marks a force release, a triangle a split. Bands over all lanes mark nodes that were not up and stretches that were not recorded; nothing is known about locks in a hatched stretch.", "活动页面中每把锁占一行。色块表示一次持有，颜色和形状对应持有者，同一持有者在各行中外观相同。叉号表示强制释放，三角表示脑裂。贯穿各行的色带表示节点不可用或未记录的时段；斜线时段内锁的情况未知。";
-    activity_find: "To see what happened at 03:07, enter the time or open `/activity?at=03:07`. Drag over the lanes to zoom in; the range is part of the URL. Times in URLs, forms and copied texts are UTC; the settings select UTC or local time for the others.", "要查看 03:07 的情况，请输入该时间或打开 `/activity?at=03:07`。在时间线上拖动可放大，时间范围保存在 URL 中。URL、表单和复制文本中的时间均为 UTC；其他时间可在设置中选择 UTC 或本地时间。";
+    activity_find: "To see what happened at 03:07, enter the time or open /activity?at=03:07. Drag over the lanes to zoom in; the range is part of the URL. Times in URLs, forms and copied texts are UTC; the settings select UTC or local time for the others.", "要查看 03:07 的情况，请输入该时间或打开 /activity?at=03:07。在时间线上拖动可放大，时间范围保存在 URL 中。URL、表单和复制文本中的时间均为 UTC；其他时间可在设置中选择 UTC 或本地时间。";
 
     limits: "Limits of observation", "观测的局限";
     limit_latest: "Every page shows the latest reply of each node, and how old it is if it is not recent.", "各页面显示每个节点最近一次应答的结果；若结果不是最新的，会注明时间。";

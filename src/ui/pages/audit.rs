@@ -81,9 +81,13 @@ fn AuditEntries(
         .map(|cursor| query.with_cursor(Some(cursor)).path());
     let read_at = move || t::read_at(format::time_of_day(page.read_at));
     let facets = AuditFacets::of(&page.entries, &query.filter);
+    let nothing_found = match query.fields().is_empty() {
+        true => t::no_entries(),
+        false => t::no_match(),
+    };
     let acts = if page.entries.is_empty() {
         view! {
-            <Empty title=t::no_match()>
+            <Empty title=nothing_found>
                 <p>{t::scope_note()}</p>
             </Empty>
         }
