@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::code_tag::TaggedVariant;
 use super::reason::Reason;
 use super::{Fingerprint, GroupView, Lock, LockId, Timestamp};
 
@@ -22,7 +25,7 @@ pub enum GoneReason {
 }
 
 /// A change of the index. Changes are self-contained and idempotent.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Change {
     /// A lock that was not observed before.
@@ -78,6 +81,51 @@ pub enum Change {
         #[schema(value_type = GroupView)]
         group: Arc<GroupView>,
     },
+}
+
+/// Reads a [`Change`] whose variant is named outside of its fields.
+///
+/// The derived code for a tag reads the fields from a buffer of serde's own. It would be the only
+/// code that reads a whole lock and a whole group from there (see `code_tag`).
+#[derive(Deserialize)]
+#[serde(remote = "Change", rename_all = "kebab-case")]
+enum ChangeFields {
+    Appeared {
+        lock: Arc<Lock>,
+    },
+    Renewed {
+        lock: Arc<Lock>,
+    },
+    OwnerChanged {
+        lock: Arc<Lock>,
+    },
+    Updated {
+        lock: Arc<Lock>,
+    },
+    Gone {
+        id: LockId,
+        end_reason: GoneReason,
+        at: Timestamp,
+    },
+    Lost {
+        id: LockId,
+        fingerprint: Fingerprint,
+        label: Option<String>,
+        at: Timestamp,
+        reason: Reason,
+    },
+    Group {
+        group: Arc<GroupView>,
+    },
+}
+
+impl<'de> Deserialize<'de> for Change {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let object = Value::deserialize(deserializer)?;
+        TaggedVariant::with_tag("type", object)
+            .and_then(ChangeFields::deserialize)
+            .map_err(D::Error::custom)
+    }
 }
 
 impl Change {

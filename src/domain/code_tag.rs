@@ -19,12 +19,22 @@ pub struct TaggedVariant {
 impl TaggedVariant {
     /// Splits an object into `code` and the other fields.
     pub fn from_object(object: Value) -> Result<EnumAccessDeserializer<Self>, Error> {
+        Self::with_tag("code", object)
+    }
+
+    /// Splits an object into the field `tag`, which names the variant, and the other fields.
+    pub fn with_tag(
+        tag: &'static str,
+        object: Value,
+    ) -> Result<EnumAccessDeserializer<Self>, Error> {
         let Value::Object(mut fields) = object else {
-            return Err(Error::custom("an object with `code` is expected"));
+            return Err(Error::custom(format_args!(
+                "an object with `{tag}` is expected"
+            )));
         };
-        match fields.remove("code") {
+        match fields.remove(tag) {
             Some(Value::String(code)) => Ok(EnumAccessDeserializer::new(Self { code, fields })),
-            _ => Err(Error::missing_field("code")),
+            _ => Err(Error::missing_field(tag)),
         }
     }
 

@@ -1,7 +1,6 @@
 //! The server functions of the console, and the only ones of the crate. Permissions are checked in
 //! `operations`.
 use leptos::prelude::*;
-use leptos::server_fn::codec::{Json, JsonEncoding};
 use leptos::server_fn::error::{FromServerFnError, ServerFnErrorErr};
 
 use crate::domain::operation_error::{InternalError, RequestError};
@@ -15,9 +14,10 @@ use crate::domain::{
     PrefixSettings, RecordedLock, ReleaseDryRun, ReleaseMethod, ReleaseResult, ReleaseTarget,
     SearchHit, TeamView, Timestamp, WaitForGraph, WebhookAttempt, WebhookView,
 };
+use crate::ui::json::{Json, JsonCodec};
 
 impl FromServerFnError for OperationError {
-    type Encoder = JsonEncoding;
+    type Encoder = JsonCodec;
 
     fn from_server_fn_error(error: ServerFnErrorErr) -> Self {
         match error {

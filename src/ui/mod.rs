@@ -6,6 +6,7 @@ pub mod calls;
 pub mod components;
 pub mod i18n;
 pub mod initial_view;
+pub mod json;
 pub mod kit;
 pub mod lazy;
 pub mod live;

@@ -5,10 +5,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::domain::OperationError;
+use crate::ui::json::JsonCodec;
 
 /// Data that is loaded from the server. The type is a cheap handle.
 #[derive(Debug)]
-pub struct ServerResource<T: Send + Sync + 'static>(Resource<Result<T, OperationError>>);
+pub struct ServerResource<T: Send + Sync + 'static>(Resource<Result<T, OperationError>, JsonCodec>);
 
 impl<T: Send + Sync> Clone for ServerResource<T> {
     fn clone(&self) -> Self {
@@ -24,7 +25,7 @@ impl<T: Clone + Serialize + DeserializeOwned + Send + Sync> ServerResource<T> {
     where
         F: Future<Output = Result<T, OperationError>> + Send + 'static,
     {
-        Self(Resource::new(|| (), move |()| ask()))
+        Self(Resource::new_with_options(|| (), move |()| ask(), false))
     }
 
     /// Loads the data again.

@@ -25,6 +25,7 @@ use web_sys::{EventSource, MessageEvent};
 use super::Live;
 use crate::domain::{Change, OperationError, Snapshot, Timestamp, WindowUpdate};
 use crate::ui::calls;
+use crate::ui::json;
 use crate::ui::preferences::notifications_enabled;
 
 /// The interval at which the clock of the page is updated.
@@ -302,7 +303,7 @@ fn is_paused() -> bool {
 
 fn parse_event<T: DeserializeOwned>(event: &MessageEvent) -> Option<T> {
     let text = event.data().as_string()?;
-    let read = serde_json::from_str(&text);
+    let read = json::from_str(&text);
     read.inspect_err(|error| leptos::logging::warn!("an event cannot be read: {error}"))
         .ok()
 }
