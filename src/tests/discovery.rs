@@ -124,6 +124,39 @@ async fn locks_of_real_libraries_are_found_under_any_name() {
 }
 
 #[tokio::test]
+async fn a_lock_of_any_type_is_found_among_thousands_of_strings_with_the_same_prefix() {
+    let nodes = RedisNodes::start(1).await;
+    let mut client = nodes.0[0].client().await;
+    let mut fill = redis::pipe();
+    for n in 0..3_000 {
+        // The first bytes of a document rule it out; a random value is only ruled out by its expiry.
+        fill.set(format!("order:{n}"), "{\"price\":7}").ignore();
+        let token = format!("{:016x}{n:016x}", 7_919_u64.wrapping_mul(n + 1));
+        fill.set(format!("invoice:{n}"), token).ignore();
+        fill.set(format!("counter:{n}"), n).ignore();
+    }
+    let () = fill.query_async(&mut client).await.unwrap();
+    let rust = rslock::LockManager::new(vec![format!("redis://127.0.0.1:{}/", nodes.0[0].port())]);
+    let mut expected = BTreeMap::new();
+    for prefix in ["order", "invoice", "counter"] {
+        let string = format!("{prefix}:string");
+        let acquired = rust.acquire_no_guard(string.as_str(), Duration::from_secs(300));
+        let _held = acquired.await.unwrap();
+        expected.insert(string, "rslock".to_owned());
+        // As Redisson writes a lock.
+        let hash = format!("{prefix}:hash");
+        let owner = "6d1f0c3e-6a37-4ae6-9d0e-0f5c4a3cfe05:87";
+        let () = client.hset(&hash, owner, 1).await.unwrap();
+        let () = client.pexpire(&hash, 300_000).await.unwrap();
+        expected.insert(hash, "redisson".to_owned());
+    }
+    let console = TestConsole::start(vec![unconfigured(&nodes)]).await;
+    let api = console.api();
+    wait_for_passes(&api, 1).await;
+    assert_eq!(listed(&api, "").await, expected);
+}
+
+#[tokio::test]
 async fn a_new_lock_with_the_prefix_of_another_is_read_without_a_scan() {
     let nodes = RedisNodes::start(1).await;
     let rust = rslock::LockManager::new(vec![format!("redis://127.0.0.1:{}/", nodes.0[0].port())]);

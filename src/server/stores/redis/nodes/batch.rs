@@ -55,6 +55,11 @@ impl Batch {
         }
     }
 
+    /// Whether there is no command to send.
+    pub fn is_empty(&self) -> bool {
+        self.pipeline.is_empty()
+    }
+
     /// Adds a command on a key.
     pub fn add(&mut self, arguments: &[&str], key: &LockKey) {
         let mut command = Cmd::new();
@@ -79,7 +84,7 @@ impl Batch {
         clock: &Clock,
     ) -> RedisResult<Replies> {
         let sent_at = clock.reading();
-        let replies: Vec<RedisResult<Value>> = if self.pipeline.is_empty() {
+        let replies: Vec<RedisResult<Value>> = if self.is_empty() {
             Vec::new()
         } else {
             self.pipeline.query_async(connection).await?

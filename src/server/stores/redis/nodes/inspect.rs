@@ -171,7 +171,9 @@ impl<'a, C: RedisTransport> Inspector<'a, C> {
 
     async fn inspect_keys(&mut self, keys: &[LockKey]) -> RedisResult<Vec<Option<KeyState>>> {
         let mut states = Vec::with_capacity(keys.len());
-        for chunk in chunks(keys, |key| key.as_bytes().len()) {
+        // Without a node, a single key is read.
+        let round_trip = self.node.map_or(Duration::ZERO, Node::shortest_round_trip);
+        for chunk in chunks(keys, round_trip, |key| key.as_bytes().len()) {
             let mut results = self.inspect_chunk(chunk).await?;
             // A key that changed its type between two requests is read once more, not reported as
             // absent.

@@ -23,6 +23,7 @@ pub mod node;
 pub mod node_error;
 pub mod node_info;
 pub mod patterns;
+mod prefix_values;
 pub mod queues;
 mod read_replica;
 pub mod restart;

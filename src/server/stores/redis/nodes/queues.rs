@@ -52,7 +52,7 @@ pub struct QueuedWaiter {
 
 impl std::fmt::Debug for QueuedWaiter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Standing(… until {:?})", self.until)
+        write!(f, "QueuedWaiter(… until {:?})", self.until)
     }
 }
 
@@ -61,9 +61,9 @@ pub async fn read_queues(node: &Node, names: &[QueueKeys]) -> Result<Vec<FairQue
     let limit = node.command_timeout();
     let reading = node.call_inspection(limit, |connection| async move {
         let mut queues = Vec::with_capacity(names.len());
-        for chunk in chunks(names, |(queue, deadlines)| {
-            queue.as_bytes().len() + deadlines.as_bytes().len()
-        }) {
+        let bytes_of =
+            |(queue, deadlines): &QueueKeys| queue.as_bytes().len() + deadlines.as_bytes().len();
+        for chunk in chunks(names, node.shortest_round_trip(), bytes_of) {
             queues.extend(read_chunk(&connection, node.clock(), chunk).await?);
         }
         Ok(queues)

@@ -12,9 +12,12 @@ use tracing::{Instrument as _, info_span};
 use super::node::Node;
 use super::node_error::CallError;
 use super::patterns::Patterns;
+use super::prefix_values::PrefixValues;
 use super::scan_pacer::ScanPacer;
 use super::scripts::FENCE_PREFIX;
-use super::value_detection::{self, DetectedKey};
+use super::value_detection::{
+    DetectedKey, MAX_KEYS_PER_BATCH, detect_locks, reads_affect_eviction,
+};
 use crate::domain::node_history::ScanBudget;
 use crate::domain::{Confidence, LockKey, ScanProgress, prefix};
 use crate::server::config::GroupConfig;
@@ -195,6 +198,7 @@ struct ScanPass<'a> {
     denied: usize,
     /// Keys whose values are considered next.
     unknown: Vec<LockKey>,
+    prefix_values: PrefixValues,
     /// New names that are not sent yet, and when the oldest was found.
     unsent: Vec<LockKey>,
     unsent_since: Instant,
@@ -229,6 +233,7 @@ impl<'a> ScanPass<'a> {
             considered: 0,
             denied: 0,
             unknown: Vec::new(),
+            prefix_values: PrefixValues::default(),
             unsent: Vec::new(),
             unsent_since: Instant::now(),
             possible: HashMap::new(),
@@ -329,7 +334,7 @@ impl<'a> ScanPass<'a> {
             Err(error) => return Err(ScanStopped::CallFailed(error)),
         }
         self.considers_every_key = self.considers_every_key
-            && !value_detection::reads_affect_eviction(self.node)
+            && !reads_affect_eviction(self.node)
                 .await
                 .map_err(ScanStopped::CallFailed)?;
         // SCAN accepts one pattern only. With several, the node returns all names and they are
@@ -358,10 +363,12 @@ impl<'a> ScanPass<'a> {
             self.emit_names(names).await?;
             if self.considers_every_key {
                 self.queue_unknown(request, others).await?;
-                let is_full = self.unknown.len() >= value_detection::MAX_KEYS_PER_BATCH;
-                if is_full || cursor == 0 {
-                    self.consider_values(request, pacer).await?;
-                }
+                // Full batches only, until the last page.
+                let count = match cursor {
+                    0 => self.unknown.len(),
+                    _ => self.unknown.len() / MAX_KEYS_PER_BATCH * MAX_KEYS_PER_BATCH,
+                };
+                self.consider_values(request, count, pacer).await?;
             }
             if cursor == 0 {
                 let groups = std::mem::take(&mut self.possible).into_values();
@@ -405,15 +412,20 @@ impl<'a> ScanPass<'a> {
         self.emit_names(known).await
     }
 
-    /// Finds locks among the queued keys by their values.
+    /// Finds locks among the first `count` queued keys by their values.
     async fn consider_values(
         &mut self,
         request: &ScanRequest,
+        count: usize,
         pacer: &mut ScanPacer,
     ) -> Result<(), ScanStopped> {
-        let unknown = std::mem::take(&mut self.unknown);
+        if count == 0 {
+            return Ok(());
+        }
+        let unknown: Vec<LockKey> = self.unknown.drain(..count).collect();
         let patterns = request.config.key_patterns();
-        let detection = value_detection::detect_locks(self.node, &unknown, patterns).await;
+        let values = &mut self.prefix_values;
+        let detection = detect_locks(self.node, &unknown, patterns, values).await;
         let detection = detection.map_err(ScanStopped::CallFailed)?;
         self.considered += unknown.len();
         self.denied += detection.denied_keys;

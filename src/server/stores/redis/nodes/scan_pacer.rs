@@ -8,7 +8,7 @@ use std::time::Duration;
 const SAMPLE_WINDOW: usize = 4;
 
 /// How long one call may occupy the server, which blocks all other clients.
-const MAX_CALL_DURATION: Duration = Duration::from_micros(100);
+const MAX_CALL_DURATION: Duration = Duration::from_micros(60);
 
 /// The maximum and minimum `COUNT`. A larger one makes single calls longer without saving time in
 /// total; a smaller one costs more in overhead than in work.
@@ -191,12 +191,12 @@ mod tests {
             );
             let longest = Duration::from_nanos(per_key) * count;
             assert!(
-                longest <= MAX_CALL_DURATION,
+                longest <= MAX_CALL_DURATION || count == MIN_COUNT,
                 "{per_key} ns a key: {longest:?}"
             );
         }
         let (count, budget_percent) = steady_state(&mut ScanPacer::new(5), 160, ROUND_TRIP);
-        assert!(count > 300, "{count}");
+        assert!(count > 200, "{count}");
         assert!(budget_percent > 0.04, "it is used: {budget_percent}");
     }
 

@@ -7,17 +7,22 @@
 //!    and serialized objects end here.
 //! 3. The expiry of strings that can be a token, and one element of collections that expire.
 //!
+//! Where all keys with a prefix were strings, the next ones start with the second question, or with
+//! the second and third at once ([`PrefixValues`]): a million strings with random values cost the
+//! server and the console about half as much.
+//!
 //! What is left is read like a known lock, and [`formats::detect_with_patterns`] decides.
 
 use std::time::{Duration, Instant};
 
-use redis::{ErrorKind, RedisResult, ServerErrorKind};
+use redis::{ErrorKind, RedisError, RedisResult, ServerErrorKind};
 
-use super::batch::Batch;
+use super::batch::{Batch, Replies};
 use super::inspect::inspect_keys;
 use super::lock_node::RedisTransport;
 use super::node::Node;
 use super::node_error::CallError;
+use super::prefix_values::{FirstRead, PrefixValues};
 use super::values::Collection;
 use crate::domain::{Confidence, LockKey};
 use crate::server::clock::{Clock, ClockReading};
@@ -30,8 +35,8 @@ use crate::server::stores::redis::key_state::{KeyState, RedisValue, Ttl};
 const VALUE_PREFIX_BYTES: usize = 96;
 
 /// The maximum number of keys in one round trip. The server executes a pipeline without serving
-/// other clients in between: 100 commands take about 80 µs.
-pub const MAX_KEYS_PER_BATCH: usize = 100;
+/// other clients in between: 100 commands, two for each key, take about 80 µs.
+pub const MAX_KEYS_PER_BATCH: usize = 50;
 
 /// The round trips of [`inspect_keys`] without companion keys.
 const INSPECTION_ROUND_TRIPS: u32 = 3;
@@ -75,17 +80,25 @@ pub struct Detection {
     pub denied_keys: usize,
 }
 
-/// Returns the keys that are locks according to their values.
+/// Returns the keys that are locks according to their values. Reads and updates what is known about
+/// the values of each prefix.
 pub async fn detect_locks(
     node: &Node,
     keys: &[LockKey],
     patterns: KeyPatterns<'_>,
+    prefix_values: &mut PrefixValues,
 ) -> Result<Detection, CallError> {
     let mut detection = Detection::default();
     let latency = node.shortest_round_trip();
     for keys in keys.chunks(MAX_KEYS_PER_BATCH) {
+        let reader = BatchReader {
+            clock: node.clock(),
+            patterns,
+            prefix_values: &mut *prefix_values,
+            result: BatchResult::default(),
+        };
         let batch = node.call_replica(node.command_timeout(), |mut connection| async move {
-            BatchResult::read(&mut connection.transport, node.clock(), keys, patterns).await
+            reader.read(&mut connection.transport, keys).await
         });
         let batch = batch.await?;
         detection.locks.extend(batch.detected);
@@ -161,96 +174,210 @@ struct BatchResult {
     round_trips: Vec<Duration>,
 }
 
-impl BatchResult {
+/// Reads one batch of keys.
+struct BatchReader<'a> {
+    clock: &'a Clock,
+    patterns: KeyPatterns<'a>,
+    prefix_values: &'a mut PrefixValues,
+    result: BatchResult,
+}
+
+impl BatchReader<'_> {
     async fn read(
+        mut self,
         connection: &mut impl RedisTransport,
-        clock: &Clock,
         keys: &[LockKey],
-        patterns: KeyPatterns<'_>,
-    ) -> RedisResult<Self> {
-        let mut result = Self::default();
-        let candidates = result.read_encodings(connection, clock, keys).await?;
-        let narrowed = result
-            .read_beginnings(connection, clock, candidates, patterns)
+    ) -> RedisResult<BatchResult> {
+        let mut narrowed = Narrowed::default();
+        let candidates = self.read_first(connection, keys, &mut narrowed).await?;
+        self.read_beginnings(connection, candidates, &mut narrowed)
             .await?;
-        result
-            .decide(connection, clock, narrowed, patterns)
-            .await
-            .map(|()| result)
+        self.decide(connection, narrowed).await?;
+        Ok(self.result)
     }
 
-    /// Asks for the encodings, and returns the keys that can be locks.
-    async fn read_encodings<'a>(
+    async fn send(
+        &mut self,
+        batch: Batch,
+        connection: &mut impl RedisTransport,
+    ) -> RedisResult<Replies> {
+        let is_empty = batch.is_empty();
+        let replies = batch.send(connection, self.clock).await?;
+        if !is_empty {
+            self.result.round_trips.push(replies.round_trip);
+        }
+        Ok(replies)
+    }
+
+    /// Asks for the encodings, or for the values where strings are expected. Returns the keys that
+    /// can be locks.
+    async fn read_first<'a>(
         &mut self,
         connection: &mut impl RedisTransport,
-        clock: &Clock,
         keys: &'a [LockKey],
+        narrowed: &mut Narrowed<'a>,
     ) -> RedisResult<Vec<Candidate<'a>>> {
         let mut batch = Batch::new(false);
-        for key in keys {
-            batch.add(&["OBJECT", "ENCODING"], key);
-        }
-        let mut replies = batch.send(connection, clock).await?;
-        self.round_trips.push(replies.round_trip);
-        let mut candidates = Vec::new();
-        for key in keys {
-            match replies.next_reply::<Option<String>>()? {
-                Ok(encoding) => match encoding.as_deref() {
-                    Some("embstr" | "raw") => candidates.push(Candidate::String(key)),
-                    Some("listpack" | "ziplist" | "quicklist" | "hashtable") => {
-                        candidates.push(Candidate::Collection(key))
-                    }
-                    // A number is a lock under a lock-like name only. Other encodings are those of
-                    // large collections and of streams. Without an encoding, the key has expired.
-                    Some(_) | None => {}
-                },
-                // The user may not read the key, or it was moved to another node.
-                Err(error) => {
-                    let is_denied = error.kind() == ErrorKind::Server(ServerErrorKind::NoPerm);
-                    self.denied_keys += usize::from(is_denied);
+        let first_read = |key| (key, self.prefix_values.first_read(key));
+        let reads: Vec<_> = keys.iter().map(first_read).collect();
+        for (key, read) in &reads {
+            match read {
+                FirstRead::Encoding => batch.add(&["OBJECT", "ENCODING"], key),
+                FirstRead::Value => add_beginning(&mut batch, key),
+                FirstRead::ValueAndExpiry => {
+                    add_beginning(&mut batch, key);
+                    batch.add(&["PTTL"], key);
                 }
             }
         }
+        let mut replies = self.send(batch, connection).await?;
+        let mut candidates = Vec::new();
+        for (key, read) in reads {
+            let candidate = match read {
+                FirstRead::Encoding => self.next_encoding(&mut replies, key)?,
+                FirstRead::Value | FirstRead::ValueAndExpiry => {
+                    let value = replies.next_reply::<Vec<u8>>()?;
+                    let pttl = match read {
+                        FirstRead::ValueAndExpiry => Some(replies.next_reply::<i64>()?),
+                        FirstRead::Encoding | FirstRead::Value => None,
+                    };
+                    let read_at = replies.read_at;
+                    self.consider_expected_string(key, value, pttl, read_at, narrowed)
+                }
+            };
+            candidates.extend(candidate);
+        }
         Ok(candidates)
+    }
+
+    fn next_encoding<'a>(
+        &mut self,
+        replies: &mut Replies,
+        key: &'a LockKey,
+    ) -> RedisResult<Option<Candidate<'a>>> {
+        let encoding = match replies.next_reply::<Option<String>>()? {
+            Ok(encoding) => encoding,
+            Err(error) => {
+                self.record_rejection(&error);
+                return Ok(None);
+            }
+        };
+        Ok(match encoding.as_deref() {
+            Some("embstr" | "raw") => Some(Candidate::String(key)),
+            // A number is a lock under a lock-like name only.
+            Some("int") => {
+                self.prefix_values.record_string(key, false);
+                None
+            }
+            Some("listpack" | "ziplist" | "quicklist" | "hashtable") => {
+                self.prefix_values.record_other(key);
+                Some(Candidate::Collection(key))
+            }
+            // Other encodings are those of large collections and of streams.
+            Some(_) => {
+                self.prefix_values.record_other(key);
+                None
+            }
+            // The key has expired.
+            None => None,
+        })
+    }
+
+    /// The user may not read the key, or it was moved to another node.
+    fn record_rejection(&mut self, error: &RedisError) {
+        let is_denied = error.kind() == ErrorKind::Server(ServerErrorKind::NoPerm);
+        self.result.denied_keys += usize::from(is_denied);
+    }
+
+    /// Considers the reply to a `GETRANGE`, and to a `PTTL` if it was asked with it. Returns the key
+    /// if it is not a string.
+    fn consider_expected_string<'a>(
+        &mut self,
+        key: &'a LockKey,
+        value: RedisResult<Vec<u8>>,
+        pttl: Option<RedisResult<i64>>,
+        read_at: ClockReading,
+        narrowed: &mut Narrowed<'a>,
+    ) -> Option<Candidate<'a>> {
+        let value = match value {
+            Ok(value) => value,
+            Err(error) if error.code() == Some("WRONGTYPE") => {
+                self.prefix_values.record_other(key);
+                return Some(Candidate::Collection(key));
+            }
+            Err(error) => {
+                self.record_rejection(&error);
+                return None;
+            }
+        };
+        // Like the encoding of a number.
+        if is_integer(&value) {
+            self.prefix_values.record_string(key, false);
+            return None;
+        }
+        match pttl {
+            None => self.consider_value(key, value, read_at, narrowed),
+            Some(pttl) => {
+                let ttl = pttl.ok().and_then(Ttl::from_pttl)?;
+                if value.len() < VALUE_PREFIX_BYTES {
+                    self.decide_string(key, value, ttl, read_at);
+                } else {
+                    self.consider_value(key, value, read_at, narrowed);
+                }
+            }
+        }
+        None
+    }
+
+    /// Keeps a string that can be a token.
+    fn consider_value<'a>(
+        &mut self,
+        key: &'a LockKey,
+        value: Vec<u8>,
+        read_at: ClockReading,
+        narrowed: &mut Narrowed<'a>,
+    ) {
+        let is_whole = value.len() < VALUE_PREFIX_BYTES;
+        if !is_whole && formats::can_start_token(&value) {
+            self.result.to_inspect.push(key.clone());
+        }
+        let state = string_state(key, value.clone(), SOME_TTL, read_at);
+        let is_token = is_whole && detect(&state, self.patterns).is_some();
+        self.prefix_values.record_string(key, is_token);
+        if is_token {
+            narrowed.strings.push((key, value));
+        }
+    }
+
+    /// Decides about a whole string.
+    fn decide_string(&mut self, key: &LockKey, value: Vec<u8>, ttl: Ttl, read_at: ClockReading) {
+        let state = string_state(key, value, ttl, read_at);
+        self.result.detected.extend(detect(&state, self.patterns));
     }
 
     /// Reads the first bytes of strings, and type and expiry of collections.
     async fn read_beginnings<'a>(
         &mut self,
         connection: &mut impl RedisTransport,
-        clock: &Clock,
         candidates: Vec<Candidate<'a>>,
-        patterns: KeyPatterns<'_>,
-    ) -> RedisResult<Narrowed<'a>> {
+        narrowed: &mut Narrowed<'a>,
+    ) -> RedisResult<()> {
         let mut batch = Batch::new(false);
         for candidate in &candidates {
             match candidate {
-                Candidate::String(key) => {
-                    batch.add(&["GETRANGE"], key);
-                    batch.args(&["0", &(VALUE_PREFIX_BYTES - 1).to_string()]);
-                }
+                Candidate::String(key) => add_beginning(&mut batch, key),
                 Candidate::Collection(key) => {
                     batch.add(&["TYPE"], key);
                     batch.add(&["PTTL"], key);
                 }
             }
         }
-        let mut replies = batch.send(connection, clock).await?;
-        self.round_trips.push(replies.round_trip);
-        let mut narrowed = Narrowed::default();
+        let mut replies = self.send(batch, connection).await?;
         for candidate in candidates {
             match candidate {
                 Candidate::String(key) => {
-                    let Ok(value) = replies.next_reply::<Vec<u8>>()? else {
-                        continue;
-                    };
-                    let is_whole = value.len() < VALUE_PREFIX_BYTES;
-                    if !is_whole && formats::can_start_token(&value) {
-                        self.to_inspect.push(key.clone());
-                    }
-                    let state = string_state(key, value.clone(), SOME_TTL, replies.read_at);
-                    if is_whole && detect(&state, patterns).is_some() {
-                        narrowed.strings.push((key, value));
+                    if let Ok(value) = replies.next_reply::<Vec<u8>>()? {
+                        self.consider_value(key, value, replies.read_at, narrowed);
                     }
                 }
                 Candidate::Collection(key) => {
@@ -268,16 +395,14 @@ impl BatchResult {
                 }
             }
         }
-        Ok(narrowed)
+        Ok(())
     }
 
     /// Decides about strings by their expiry. One element of a collection rules out most others.
     async fn decide(
         &mut self,
         connection: &mut impl RedisTransport,
-        clock: &Clock,
         narrowed: Narrowed<'_>,
-        patterns: KeyPatterns<'_>,
     ) -> RedisResult<()> {
         let mut batch = Batch::new(false);
         for (key, _) in &narrowed.strings {
@@ -286,15 +411,12 @@ impl BatchResult {
         for (key, collection) in &narrowed.collections {
             collection.add_sample(&mut batch, key);
         }
-        let mut replies = batch.send(connection, clock).await?;
-        self.round_trips.push(replies.round_trip);
+        let mut replies = self.send(batch, connection).await?;
         for (key, value) in narrowed.strings {
             let pttl = replies.next_reply::<i64>()?;
-            let Some(ttl) = pttl.ok().and_then(Ttl::from_pttl) else {
-                continue;
-            };
-            let state = string_state(key, value, ttl, replies.read_at);
-            self.detected.extend(detect(&state, patterns));
+            if let Some(ttl) = pttl.ok().and_then(Ttl::from_pttl) {
+                self.decide_string(key, value, ttl, replies.read_at);
+            }
         }
         for (key, _) in narrowed.collections {
             let can_be_lock = match replies.next_reply::<Vec<Vec<u8>>>()? {
@@ -305,11 +427,25 @@ impl BatchResult {
                 Err(_) => true,
             };
             if can_be_lock {
-                self.to_inspect.push(key.clone());
+                self.result.to_inspect.push(key.clone());
             }
         }
         Ok(())
     }
+}
+
+/// Adds the command for the first bytes of a string.
+fn add_beginning(batch: &mut Batch, key: &LockKey) {
+    batch.add(&["GETRANGE"], key);
+    batch.args(&["0", &(VALUE_PREFIX_BYTES - 1).to_string()]);
+}
+
+/// Whether the server stores this value as a number.
+fn is_integer(value: &[u8]) -> bool {
+    let number = std::str::from_utf8(value)
+        .ok()
+        .and_then(|text| text.parse::<i64>().ok());
+    number.is_some_and(|number| number.to_string().as_bytes() == value)
 }
 
 /// Any expiry. Whether a value can be a token is decided before the real one is read.
@@ -321,7 +457,17 @@ fn string_state(key: &LockKey, value: Vec<u8>, ttl: Ttl, read_at: ClockReading) 
 
 #[cfg(test)]
 mod tests {
-    use super::evicts_by_access;
+    use super::{evicts_by_access, is_integer};
+
+    #[test]
+    fn only_what_the_server_prints_for_a_number_is_stored_as_one() {
+        for value in ["0", "-7", "1795200485556", "9223372036854775807"] {
+            assert!(is_integer(value.as_bytes()), "{value}");
+        }
+        for value in ["", "007", "+1", "1.5", "9223372036854775808", "12ab"] {
+            assert!(!is_integer(value.as_bytes()), "{value}");
+        }
+    }
 
     #[test]
     fn only_a_cache_that_evicts_by_access_is_affected_by_reads() {

@@ -44,7 +44,8 @@ pub struct WaiterQuery {
 pub async fn count_waiters(node: &Node, queries: &[WaiterQuery]) -> Option<Vec<WaiterCounts>> {
     let count = |mut connection: Connection| async move {
         let mut all = Vec::with_capacity(queries.len());
-        for queries in chunks(queries, |query| query.key.as_bytes().len()) {
+        let bytes_of = |query: &WaiterQuery| query.key.as_bytes().len();
+        for queries in chunks(queries, node.shortest_round_trip(), bytes_of) {
             // Deadlines are by the clients' clocks, which are not known here. The console's clock
             // is used instead.
             let now = node.clock().now().millis();

@@ -148,7 +148,7 @@ impl AccessDetector {
             return Ok(Err(reason));
         }
         let mut accesses = Vec::with_capacity(keys.len());
-        for keys in chunks(keys, |key| key.as_bytes().len()) {
+        for keys in chunks(keys, node.shortest_round_trip(), |key| key.as_bytes().len()) {
             match self.read_chunk(&mut connection, node, keys).await? {
                 Ok(chunk_accesses) => accesses.extend(chunk_accesses),
                 Err(reason) => return Ok(Err(reason)),
