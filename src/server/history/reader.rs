@@ -89,7 +89,7 @@ impl HistoryReader {
             gaps,
             is_truncated: false,
             source: HistorySource::Storage,
-            recorded_since: read_recorded_since(db).await?,
+            recorded_since: None,
             counters: Vec::new(),
             made_up_until: self.made_up_until.filter(|until| query.from < *until),
         };
@@ -110,6 +110,8 @@ impl HistoryReader {
                 activity.counters.extend(samples.await?);
             }
         }
+        // After the holds: those that are deleted meanwhile are not in a time that counts as recorded.
+        activity.recorded_since = read_recorded_since(db).await?;
         let latest_first = |hold: &RecordedHold| std::cmp::Reverse(hold.hold.started_at);
         activity.holds.sort_by_key(latest_first);
         activity.is_truncated |= activity.holds.len() > query.max_holds();
