@@ -47,7 +47,7 @@ pub fn GroupSelect(
                 name="group"
                 autocomplete="off"
                 aria-label=t::group()
-                class=format!("{CONTROL} max-w-48")
+                class=format!("{CONTROL} max-w-36 sm:max-w-48")
                 on:change=move |event| choose(event_target_value(&event))
             >
                 <option value="" selected=move || chosen.with(Option::is_none)>{t::all_groups()}</option>
@@ -65,7 +65,7 @@ pub fn GroupSelect(
                 node_ref=control
                 name="group"
                 list="groups"
-                class=format!("{CONTROL} max-w-48")
+                class=format!("{CONTROL} max-w-36 sm:max-w-48")
                 aria-label=t::group()
                 placeholder=t::all_groups()
                 autocomplete="off"

@@ -13,6 +13,7 @@ use super::palette::Palette;
 use super::settings::Settings;
 use super::shortcuts_dialog::ShortcutsDialog;
 use crate::ui::i18n::{palette, shell};
+use crate::ui::kit::menu::{MENU_ENTRY, Menu};
 use crate::ui::kit::{Icon, IconName};
 use crate::ui::lazy::SlowPageNote;
 use crate::ui::paths;
@@ -78,25 +79,34 @@ pub fn Layout(
     }
 }
 
-/// The navigation. On phones it is at the lower edge of the screen.
+/// The navigation. On phones it is at the lower edge of the screen, with a menu for the pages that
+/// have no space there.
 #[component]
 fn Navigation(is_sign_in: Memo<bool>) -> impl IntoView {
-    let tab = |path: &'static str, label: &'static str| {
+    let link = |path: &'static str, label: &'static str, class: &'static str| {
         view! {
-            <A href=path exact=path == paths::LOCKS>
+            <A href=path exact=path == paths::LOCKS attr:class=class>
                 {label}
             </A>
         }
     };
+    let tab = move |path, label| link(path, label, "");
+    let wide_tab = move |path, label| link(path, label, "wide-tab");
+    let entry = move |path, label| link(path, label, MENU_ENTRY);
     view! {
         <nav aria-label=shell::pages() class="page-nav" hidden=move || is_sign_in.get()>
             {tab(paths::LOCKS, shell::locks())}
-            {tab(paths::OWNERS, shell::owners())}
+            {wide_tab(paths::OWNERS, shell::owners())}
             {tab(paths::NODES, shell::nodes())}
             {tab(paths::WAITS, shell::waits())}
             {tab(paths::ACTIVITY, shell::activity())}
-            {tab(paths::MINE, shell::mine())}
-            {tab(paths::AUDIT, shell::audit())}
+            {wide_tab(paths::MINE, shell::mine())}
+            {wide_tab(paths::AUDIT, shell::audit())}
+            <Menu label=shell::menu().to_owned() class="more-tabs" list_class="is-end flex-col">
+                {entry(paths::OWNERS, shell::owners())}
+                {entry(paths::MINE, shell::mine())}
+                {entry(paths::AUDIT, shell::audit())}
+            </Menu>
         </nav>
     }
 }

@@ -13,6 +13,7 @@ messages! {
     activity: "Activity", "活动";
     mine: "My locks", "我的锁";
     audit: "Audit", "审计";
+    menu: "Menu", "菜单";
     webhooks: "Webhooks", "Webhook 通知";
     what_is_this: "What is this?", "这是什么？";
     help: "Help", "帮助";

@@ -33,17 +33,17 @@ pub fn ActivityPage() -> impl IntoView {
     let show = Callback::new(move |activity: Activity| {
         data.set(activity, live.now.get_untracked());
         view! {
-            <div class="mb-2 flex flex-wrap items-start justify-between gap-x-4 gap-y-2">
-                <RangeControls view range />
-                <CopyLink path=link />
-            </div>
+            <RangeControls view range />
             <ActivityContent data view range />
         }
         .into_any()
     });
     view! {
         <Title text=format!("{} · Lockkeeper", t::title()) />
-        <h1 class="mb-4 text-xl font-semibold">{t::heading()}</h1>
+        <div class="mb-3 flex items-center justify-between gap-4">
+            <h1 class="text-xl font-semibold">{t::heading()}</h1>
+            <CopyLink path=link />
+        </div>
         <AwaitSnapshot>
             <Filters view />
             <ResourceView loading show />

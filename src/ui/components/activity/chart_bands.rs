@@ -108,7 +108,7 @@ pub fn ChartBands(
         bands.with(|bands| bands.iter().map(band).collect_view())
     };
     view! {
-        <svg class="absolute inset-0 size-full" width="100%" height="100%" aria-hidden="true">
+        <svg class="lane-bands absolute inset-0 size-full" width="100%" height="100%" aria-hidden="true">
             <defs>
                 <pattern id="band-outage" class="text-alarm" width="4" height="4" patternUnits="userSpaceOnUse">
                     <rect width="4" height="4" fill="currentColor" fill-opacity="0.16"></rect>

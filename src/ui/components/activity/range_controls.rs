@@ -11,7 +11,7 @@ use crate::ui::format;
 use crate::ui::i18n::activity as t;
 use crate::ui::kit::{Link, field::CONTROL};
 
-const LENGTH_LINK: &str = "rounded-md px-2.5 py-1 text-muted hover:text-ink aria-[current]:bg-accent-soft aria-[current]:font-medium aria-[current]:text-ink";
+const LENGTH_LINK: &str = "rounded-md px-1.5 sm:px-2.5 py-1 text-muted hover:text-ink aria-[current]:bg-accent-soft aria-[current]:font-medium aria-[current]:text-ink";
 const STEP_LINK: &str = "inline-flex h-8 min-w-8 items-center justify-center rounded-md border border-line-strong bg-surface px-2 hover:bg-sunken";
 
 /// Links that select, move and scale the range.
@@ -51,7 +51,7 @@ pub fn RangeControls(
         )
     };
     view! {
-        <div class="flex flex-wrap items-center gap-x-3 gap-y-2">
+        <div class="mb-2 flex flex-wrap items-center gap-x-2 gap-y-2 sm:gap-x-3">
             <nav aria-label=t::range() class="flex flex-wrap items-center gap-1">
                 {lengths.collect_view()}
             </nav>
