@@ -158,6 +158,10 @@ fn TrendCard(
                 <span class="sr-only">{range}</span>
             </figcaption>
             <Plot name=figure.label() values points crosshair marked text=Signal::derive(move || format!("{} {}", label(), shown())) />
+            <p class="-mb-0.5 flex justify-between text-[0.625rem] leading-3 text-muted" aria-hidden="true">
+                <span>{t::axis_start()}</span>
+                <span>{t::axis_end()}</span>
+            </p>
         </figure>
     }
 }
