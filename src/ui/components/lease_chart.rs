@@ -15,7 +15,9 @@ use crate::ui::live::Live;
 
 /// The length of the displayed past.
 const MAX_PAST_MS: i64 = 15 * 60_000;
+/// A minute, and less for a short lease: a new hold is then visible, with its expiry.
 const MIN_PAST_MS: i64 = 60_000;
+const MIN_LEASES: i64 = 2;
 /// The number of renewals kept while the page is open.
 const MAX_RENEWALS: usize = 100;
 
@@ -228,15 +230,17 @@ fn axis_ranges(segments: &[LeaseSegment], now: i64) -> (Scale, Scale) {
     let highest = segments
         .iter()
         .map(|segment| segment.expires_at.millis_since(segment.from));
+    let highest = highest.max().unwrap_or(1).max(1);
+    let min_past = (MIN_LEASES * highest).min(MIN_PAST_MS);
     // The past is most of the picture, also for a long lease of a new hold.
-    let from = first.clamp(now - MAX_PAST_MS, now - MIN_PAST_MS);
+    let from = first.clamp(now - MAX_PAST_MS, now - min_past);
     let time_range = Scale {
         from,
         until: end.clamp(now, now + (now - from) / 2),
     };
     let lease_range = Scale {
         from: 0,
-        until: highest.max().unwrap_or(1).max(1),
+        until: highest,
     };
     (time_range, lease_range)
 }
@@ -307,6 +311,19 @@ mod tests {
         assert_eq!(time_range.from, now.millis() - MIN_PAST_MS);
         assert_eq!(time_range.until, now.millis() + MIN_PAST_MS / 2);
         assert_eq!(lease_range.until, 86_401_000);
+    }
+
+    #[test]
+    fn the_picture_of_a_new_hold_with_a_short_lease_is_short() {
+        let renewal = RenewalEvent {
+            at: NOW,
+            expires_at: NOW.plus_millis(10_000),
+        };
+        let now = NOW.plus_millis(1_000);
+        let segments = lease_segments(&[renewal], &[], now);
+        let (time_range, _) = axis_ranges(&segments, now.millis());
+        assert_eq!(time_range.from, now.millis() - 20_000);
+        assert_eq!(time_range.until, renewal.expires_at.millis());
     }
 
     #[test]

@@ -167,8 +167,17 @@ pub fn LineChart(
                 {tick_lines}
                 {across}
                 <line class="text-muted" x1=now y1="0" x2=now_too y2=HEIGHT.to_string() stroke="currentColor" stroke-width="1"></line>
-                <text class="text-[0.6875rem] text-muted" x=now_label y="12" dx="-4" text-anchor="end" fill="currentColor">{present_label}</text>
                 {drawn}
+                <text
+                    class="stroke-sunken stroke-[4px] text-[0.6875rem] text-muted [paint-order:stroke]"
+                    x=now_label
+                    y="12"
+                    dx="-4"
+                    text-anchor="end"
+                    fill="currentColor"
+                >
+                    {present_label}
+                </text>
                 {pointer_line}
             </svg>
             </div>
