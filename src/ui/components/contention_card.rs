@@ -8,7 +8,7 @@ use super::monitor_card::MonitorSampler;
 use crate::domain::{GroupView, Lock, LockId, WaitForGraph};
 use crate::ui::i18n::lock as t;
 use crate::ui::kit::Card;
-use crate::ui::live::ServerResource;
+use crate::ui::live::{Live, ServerResource};
 
 /// Everything that is known about the clients that want a lock.
 #[component]
@@ -24,7 +24,9 @@ pub fn ContentionCard(
     /// The wait queues.
     waits: ServerResource<WaitForGraph>,
 ) -> impl IntoView {
-    let evidence = Memo::new(move |_| contention_lines(&lock.read(), group.read().as_ref()));
+    let live = Live::expect();
+    let evidence =
+        Memo::new(move |_| contention_lines(&lock.read(), group.read().as_ref(), live.now.get()));
     let can_sample = Memo::new(move |_| {
         let group = group.read();
         let kind = group.as_ref().map(|group| group.kind);

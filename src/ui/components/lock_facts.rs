@@ -1,5 +1,7 @@
 //! The facts about one lock, each with its source.
 
+use std::time::Duration;
+
 use leptos::prelude::*;
 
 use super::lease_bar::{LeaseBar, LeaseProgress};
@@ -174,8 +176,11 @@ fn rounded(rate: f64) -> u64 {
     rate.round() as u64
 }
 
+/// A hold that is younger than this may not have been measured yet.
+const UNMEASURED_HOLD: Duration = Duration::from_secs(10);
+
 /// Describes each sign of contention, or why there is none.
-pub fn contention_lines(lock: &Lock, group: Option<&GroupView>) -> Vec<String> {
+pub fn contention_lines(lock: &Lock, group: Option<&GroupView>, now: Timestamp) -> Vec<String> {
     let mut lines: Vec<String> = lock.evidence.iter().map(terms::evidence).collect();
     let is_measured = lock.evidence.iter().any(|sign| sign.kind == "idle-touch");
     let of_nodes = || {
@@ -190,7 +195,13 @@ pub fn contention_lines(lock: &Lock, group: Option<&GroupView>) -> Vec<String> {
         Some(reason) if !is_measured => {
             lines.push(t::contention_unavailable(&reasons::clause(&reason)));
         }
-        Some(_) | None if lines.is_empty() => lines.push(t::not_observed().to_owned()),
+        Some(_) | None if lines.is_empty() => {
+            let is_new = now.since(lock.acquired_at) < UNMEASURED_HOLD;
+            lines.push(match is_new {
+                true => t::not_observed_yet().to_owned(),
+                false => t::not_observed().to_owned(),
+            });
+        }
         Some(_) | None => {}
     }
     lines

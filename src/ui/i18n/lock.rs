@@ -26,6 +26,7 @@ messages! {
     claimed_since(at: &str): "since {at} (timestamp in the value: when the lock was requested)", "自 {at} 起（值中的时间戳，即请求锁的时间）";
     none_seen: "none observed", "未观测到";
     not_observed: "not observed", "未观测到";
+    not_observed_yet: "not observed yet; the hold is new", "尚未观测到（刚刚获取）";
     contention_unavailable(why: &str): "contention cannot be measured: {why}", "无法检测竞争：{why}";
     waits: "Waiters", "等待者";
     wanted: "Who wants it", "谁在竞争";
