@@ -106,9 +106,7 @@ pub enum OperationError {
         nodes: Vec<NodeObservation>,
     },
     /// Too few nodes are reachable to determine the state of the lock.
-    #[error(
-        "only {nodes_reached} of {nodes_total} nodes are reachable; at least {quorum} are required"
-    )]
+    #[error("{nodes_reached} of {nodes_total} nodes replied; a quorum requires {quorum}")]
     Unreachable {
         /// The number of nodes that replied.
         nodes_reached: u32,

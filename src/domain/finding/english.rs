@@ -24,7 +24,7 @@ impl FindingText {
     pub(super) fn english(kind: &FindingKind, nodes: &[String]) -> Self {
         match kind {
             FindingKind::NoQuorum { up, all, quorum } => Self::new(
-                format!("Only {up} of {all} nodes are reachable; a quorum requires {quorum}."),
+                format!("{up} of {all} nodes are reachable; a quorum requires {quorum}."),
                 "No lock can be acquired, and the owners of locks cannot be determined.",
                 "Restore the nodes listed below, or correct their addresses in the configuration.",
             ),
