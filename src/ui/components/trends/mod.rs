@@ -14,7 +14,7 @@ use crate::domain::Timestamp;
 use crate::domain::trend::{POINT_INTERVAL_S, TrendPoint};
 use crate::ui::i18n::{locks, punctuation, trends as t};
 use crate::ui::kit::card::CARD;
-use crate::ui::live::{ServerResource, poll};
+use crate::ui::live::{Live, ServerResource, poll};
 use crate::ui::{calls, format};
 
 /// One of the figures.
@@ -120,11 +120,15 @@ fn TrendCard(
         let at = crosshair.get()?;
         points.with(|points| points.iter().position(|point| point.at >= at))
     });
+    let live = Live::expect();
     let shown = move || {
         let values = values.read();
         let value = match marked.get() {
             Some(nth) => values.get(nth),
-            None => values.last(),
+            // Locks on nodes that are not up are not observed: 0 is not the number of held locks.
+            None => values.last().filter(|value| {
+                figure != Figure::Held || **value > 0 || live.failed_node_count() == 0
+            }),
         };
         value.map_or_else(|| "–".to_owned(), |value| figure.text(*value))
     };
