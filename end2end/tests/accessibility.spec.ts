@@ -33,6 +33,25 @@ test('every page has the same outline and one main heading', async ({ page, serv
   }
 });
 
+for (const javaScriptEnabled of [true, false]) {
+  test.describe(`on a phone ${javaScriptEnabled ? 'with' : 'without'} JavaScript`, () => {
+    test.use({ viewport: { width: 390, height: 844 }, javaScriptEnabled });
+    test('pages without a tab are in a menu', async ({ page, servers }) => {
+      const nodes = await servers.startNodes(1);
+      const console = await servers.startConsole({ name: 'jobs', nodes });
+      await page.goto(console.url);
+      const pages = page.getByRole('navigation', { name: 'Pages' });
+      await expect(pages.getByRole('link')).toHaveText(['Locks', 'Nodes', 'Waits', 'Activity']);
+      await pages.getByText('Menu').click();
+      for (const name of ['Owners', 'My locks', 'Audit']) await expect(pages.getByRole('link', { name })).toBeInViewport({ ratio: 1 });
+      expect(await horizontalOverflow(page)).toBeLessThanOrEqual(0);
+      await pages.getByRole('link', { name: 'Audit' }).click();
+      await expect(page.getByRole('heading', { level: 1, name: 'Audit log' })).toBeVisible();
+      await expect(pages.getByRole('link')).toHaveText(['Locks', 'Nodes', 'Waits', 'Activity']);
+    });
+  });
+}
+
 test('every table, dialog and chart has an accessible name', async ({ page, servers }) => {
   const { console, nodes } = await startLocksInEveryState(servers);
   await open(page, console, '/?sort=key');
