@@ -45,7 +45,7 @@ const LEASE: Duration = Duration::from_secs(30);
 #[derive(Parser)]
 #[command(name = "make bench")]
 struct Options {
-    /// Run one round of 0.4 s per measurement and small data sets, within 90 s: the figures are coarse.
+    /// Run one round of 0.3 s per measurement and small data sets, within 90 s: the figures are coarse.
     #[arg(long)]
     quick: bool,
     /// Number of rounds per measurement; the table shows medians [default: 3; with --quick 1].
@@ -71,14 +71,14 @@ struct Options {
     /// history, lock-services, subscribers [default: all; with --quick all but lock-services].
     #[arg(long, value_delimiter = ',')]
     sections: Vec<observer::Section>,
-    /// Duration of the benchmark with a busy cache [default: 60; with --quick 5].
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(5..))]
+    /// Duration of the benchmark with a busy cache [default: 60; with --quick 3].
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(3..))]
     busy_seconds: Option<u32>,
     /// Duration of the benchmark with thousands of subscribers [default: 60; with --quick 3].
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(3..))]
     subscriber_seconds: Option<u32>,
-    /// Duration of the benchmark of the recorded history [default: 60; with --quick 5].
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(5..))]
+    /// Duration of the benchmark of the recorded history [default: 60; with --quick 3].
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(3..))]
     history_seconds: Option<u32>,
     /// Skip the benchmarks of acquire and release.
     #[arg(long)]
@@ -136,7 +136,7 @@ async fn run(options: &Options) -> Result<(), BenchError> {
     print!("{machine}");
 
     let round_duration = RoundDuration::of(if options.quick {
-        Duration::from_millis(400)
+        Duration::from_millis(300)
     } else {
         Duration::from_secs(2)
     });

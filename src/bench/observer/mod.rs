@@ -79,9 +79,9 @@ pub async fn measure(
             locks: 10_000,
             many_locks: 20_000,
             seconds: 2,
-            busy_seconds: busy_seconds.unwrap_or(5),
+            busy_seconds: busy_seconds.unwrap_or(3),
             subscriber_seconds: subscriber_seconds.unwrap_or(3),
-            history_seconds: history_seconds.unwrap_or(5),
+            history_seconds: history_seconds.unwrap_or(3),
             service_changes: 24,
         }
     } else {
