@@ -120,8 +120,8 @@ fn UnlabeledRow(row: OwnerRow) -> impl IntoView {
         }
     };
     view! {
-        <tr role="row" class="border-line not-first:border-t">
-            <td role="cell" class=CELL>
+        <tr role="row" class="is-short border-line not-first:border-t">
+            <td role="cell" class=format!("{CELL} max-md:basis-full")>
                 <div class="flex flex-wrap items-baseline gap-x-2">
                     <Link href=paths::locks_of_host("") title=t::unlabelled_description() class="rounded text-muted underline-offset-2 hover:underline">
                         {t::unlabelled_owners()}
@@ -133,7 +133,7 @@ fn UnlabeledRow(row: OwnerRow) -> impl IntoView {
             <td role="cell" class=format!("{CELL} whitespace-nowrap tabular-nums") data-label=t::oldest()>{held}</td>
             <td role="cell" class=CELL data-label=t::at_risk_column()>{at_risk}</td>
             <td role="cell" class=format!("{CELL} wrap-anywhere") data-label=t::groups()>{row.groups.join(", ")}</td>
-            <td role="cell" class=CELL>
+            <td role="cell" class=format!("{CELL} max-md:basis-full")>
                 <Link href=paths::locks_of_host("") class="rounded text-accent underline underline-offset-2">{t::show_unlabelled()}</Link>
             </td>
         </tr>

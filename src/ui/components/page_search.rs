@@ -30,7 +30,7 @@ pub fn PageSearch(
     control_value(field, text, search);
     view! {
         <form role="search" action=page method="get" class="flex grow flex-wrap items-center gap-2" on:submit=move |event| event.prevent_default()>
-            <span class="relative min-w-40 max-w-md sm:min-w-52 grow">
+            <span class="relative min-w-40 max-w-md grow basis-40 sm:min-w-52">
                 <span class="pointer-events-none absolute inset-y-0 start-2.5 flex items-center text-faint">
                     <Icon name=IconName::Search />
                 </span>
