@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// Keys per round trip to a near node. One pipeline keeps the server from other clients for about
-/// 0.3 ms.
+/// Keys per round trip to a near node. While 10,000 locks are read, the 99th percentile of another
+/// client is 0.3 to 0.5 ms; with 500 keys it was 0.9 to 1.6 ms.
 const MIN_KEYS: usize = 100;
 
 /// Keys per round trip to a distant node. Keeps the server busy with one pipeline for 1–2 ms at most.

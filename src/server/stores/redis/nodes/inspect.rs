@@ -20,9 +20,9 @@ use crate::server::stores::ReadCause;
 use crate::server::stores::redis::formats;
 use crate::server::stores::redis::key_state::{Companion, KeyState, RedisValue, Ttl};
 
-/// The number of keys that are read within one command timeout. More keys take proportionally
-/// longer.
-const KEYS_PER_TIMEOUT: usize = 5_000;
+/// The number of keys that are read within one command timeout: ten round trips to a near node. More
+/// keys take proportionally longer.
+const KEYS_PER_TIMEOUT: usize = 1_000;
 
 /// Reads the state of `keys` with the least side effects. Returns one state per key, `None` if the
 /// key does not exist, or why the call failed.
