@@ -48,17 +48,23 @@ pub(super) async fn scan_once(index: Index, group: Arc<Group>, deadline: Instant
     let mut watcher = Watcher::one_shot(index.clone(), Arc::clone(&group));
     let mut check = interval(NODE_CHECK_INTERVAL);
     check.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    while !is_complete(&watcher, &group, index.now()) {
-        tokio::select! {
-            Some(scanned) = scan_events.recv() => {
-                watcher.process_scan_once(scanned, &mut scan_events).await;
+    loop {
+        while !is_complete(&watcher, &group, index.now()) {
+            tokio::select! {
+                Some(scanned) = scan_events.recv() => {
+                    watcher.process_scan_once(scanned, &mut scan_events).await;
+                }
+                _ = check.tick() => {}
+                () = sleep_until(deadline) => break,
             }
-            _ = check.tick() => {}
-            () = sleep_until(deadline) => break,
+        }
+        // A node that did not reply to an earlier poll may have recovered since. If it does not reply
+        // to this one either, its next pass is waited for.
+        watcher.poll_missed_locks().await;
+        if is_complete(&watcher, &group, index.now()) || Instant::now() >= deadline {
+            break;
         }
     }
-    // A node that did not reply to an earlier poll may have recovered since.
-    watcher.poll_missed_locks().await;
     watcher.report_group(index.now()).await;
     // The caller reads the index next, so the last report must have been applied.
     index.flush().await;
