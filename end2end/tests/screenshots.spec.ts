@@ -69,6 +69,8 @@ async function freeze(page: Page, hidden: string[]) {
     for (const dialog of copy.querySelectorAll<HTMLDialogElement>('dialog[open]')) {
       dialog.removeAttribute('open');
       dialog.showModal();
+      // Which element gets the focus here, and how far that scrolls, differs between builds.
+      dialog.scrollTop = 0;
     }
   });
   await page.addStyleTag({ content: `${hidden.join(', ')} { visibility: hidden }` });
@@ -164,6 +166,7 @@ test.describe('in Chinese', () => {
 });
 
 test('the components of the kit match their screenshots', async ({ page, servers }) => {
+  test.skip(!!process.env.LOCKKEEPER_RELEASE, 'the release build has no kit page');
   const console = await servers.startConsole({ name: 'jobs', nodes: await servers.startNodes(1) });
   await open(page, console, '/kit');
   // The charts of the kit have fixed data and are compared too.
