@@ -42,7 +42,7 @@ fn WithCurrentUser(show: fn(CurrentUser) -> AnyView) -> impl IntoView {
 }
 
 fn account_menu(user: CurrentUser) -> AnyView {
-    let role = terms::role_name(user.grant.role);
+    let role = terms::user_role(user.grant.role);
     let scope = describe_scope(&user);
     match user.session {
         SessionKind::Local | SessionKind::Open => ().into_any(),

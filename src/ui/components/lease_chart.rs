@@ -17,7 +17,8 @@ use crate::ui::live::Live;
 const MAX_PAST_MS: i64 = 15 * 60_000;
 /// A minute, and less for a short lease: a new hold is then visible, with its expiry.
 const MIN_PAST_MS: i64 = 60_000;
-const MIN_LEASES: i64 = 2;
+/// The length of a short past, in leases.
+const MIN_PAST_LEASES: i64 = 2;
 /// The number of renewals kept while the page is open.
 const MAX_RENEWALS: usize = 100;
 
@@ -231,7 +232,7 @@ fn axis_ranges(segments: &[LeaseSegment], now: i64) -> (Scale, Scale) {
         .iter()
         .map(|segment| segment.expires_at.millis_since(segment.from));
     let highest = highest.max().unwrap_or(1).max(1);
-    let min_past = (MIN_LEASES * highest).min(MIN_PAST_MS);
+    let min_past = (MIN_PAST_LEASES * highest).min(MIN_PAST_MS);
     // The past is most of the picture, also for a long lease of a new hold.
     let from = first.clamp(now - MAX_PAST_MS, now - min_past);
     let time_range = Scale {

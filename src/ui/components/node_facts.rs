@@ -51,7 +51,9 @@ fn shared_facts(node: &NodeView, now: Timestamp) -> [Fact; 4] {
         (Some(part), None) | (None, Some(part)) => Some(part.clone()),
         (None, None) => None,
     };
-    let role = node.role.map(|role| terms::role(role).to_owned());
+    let role = node
+        .role
+        .map(|role| terms::replication_role(role).to_owned());
     let last_reply = node.last_reply_at.map(|at| format::ago(at, now));
     [
         (t::role(), role.unwrap_or_else(dash)),

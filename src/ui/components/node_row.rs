@@ -237,7 +237,9 @@ fn since_title(since: Timestamp) -> String {
 fn server_text(node: &NodeView) -> String {
     let server = [node.server.as_deref(), node.version.as_deref()];
     let server: Vec<&str> = server.into_iter().flatten().collect();
-    let role = node.role.map(|role| terms::role(role).to_owned());
+    let role = node
+        .role
+        .map(|role| terms::replication_role(role).to_owned());
     let parts = [Some(server.join(" ")).filter(|text| !text.is_empty()), role];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     match parts.is_empty() {

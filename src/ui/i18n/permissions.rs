@@ -11,9 +11,9 @@ pub fn permission_denied(why: &PermissionDenied) -> String {
     match why {
         PermissionDenied::Role { permission, role } => format!(
             "角色“{}”不能{}，需要角色“{}”",
-            terms::role_name(*role),
+            terms::user_role(*role),
             permission_name(*permission),
-            terms::role_name(permission.required_role())
+            terms::user_role(permission.required_role())
         ),
         PermissionDenied::Group { group } => format!("您没有组“{group}”的权限"),
         PermissionDenied::Key { patterns } => {

@@ -3,8 +3,8 @@
 
 use crate::domain::role::Role;
 use crate::domain::{
-    Environment, Evidence, FeedLevel, Flag, GoneReason, NodeState, OperationKind, OperationResult,
-    PrefixState, RenewalSource, ReplicationRole, Verdict,
+    Environment, Evidence, FeedLevel, Flag, NodeState, OperationKind, OperationResult, PrefixState,
+    ReplicationRole, Verdict,
 };
 
 use super::{Locale, locale};
@@ -38,8 +38,6 @@ messages! {
     keyspace: "keyspace", "键空间通知";
     watch: "watch", "监听";
     poll: "poll", "轮询";
-    feed: "feed", "推送";
-    api: "api", "API";
     acquire: "acquire", "获取";
     extend: "extend", "续租";
     release: "release", "释放";
@@ -63,9 +61,6 @@ messages! {
     result_refused: "refused", "已拒绝";
     failed: "failed", "失败";
     in_progress: "in progress", "进行中";
-    released: "released", "已释放";
-    expired: "expired", "已过期";
-    end_not_observed: "end not observed", "未观测到结束";
 }
 
 /// The name of a verdict.
@@ -102,8 +97,8 @@ pub fn node_state(state: NodeState) -> &'static str {
     }
 }
 
-/// The replication role of a server.
-pub fn role(role: ReplicationRole) -> &'static str {
+/// The name of the replication role of a server.
+pub fn replication_role(role: ReplicationRole) -> &'static str {
     match role {
         ReplicationRole::Primary => primary(),
         ReplicationRole::Replica => replica(),
@@ -123,7 +118,7 @@ pub fn environment(environment: Environment) -> &'static str {
     }
 }
 
-/// The change detection of a node.
+/// The name of the change detection of a node.
 pub fn feed_level(level: FeedLevel) -> &'static str {
     match level {
         FeedLevel::Tracking => tracking(),
@@ -133,21 +128,12 @@ pub fn feed_level(level: FeedLevel) -> &'static str {
     }
 }
 
-/// The state of a prefix of lock names.
+/// The name of the state of a prefix of lock names.
 pub fn prefix_state(state: PrefixState) -> &'static str {
     match state {
         PrefixState::Learned => learned(),
         PrefixState::Pinned => pinned(),
         PrefixState::Excluded => excluded(),
-    }
-}
-
-/// The source of a renewal rate.
-pub fn source(source: RenewalSource) -> &'static str {
-    match source {
-        RenewalSource::Feed => feed(),
-        RenewalSource::Poll => poll(),
-        RenewalSource::Api => api(),
     }
 }
 
@@ -184,7 +170,7 @@ pub fn operation_result(result: OperationResult) -> &'static str {
     }
 }
 
-/// The authentication method of an audit entry: `browser`, `token`, `proxy`, `command-line`,
+/// The name of the authentication method of an audit entry: `browser`, `token`, `proxy`, `command-line`,
 /// `local`.
 pub fn auth_method(method: &str) -> String {
     if locale() == Locale::English {
@@ -201,8 +187,8 @@ pub fn auth_method(method: &str) -> String {
     .to_owned()
 }
 
-/// The role of a user.
-pub fn role_name(role: Role) -> &'static str {
+/// The name of the role of a user.
+pub fn user_role(role: Role) -> &'static str {
     match (role, locale()) {
         (_, Locale::English) => role.slug(),
         (Role::Viewer, Locale::Chinese) => "观察者",
@@ -211,18 +197,9 @@ pub fn role_name(role: Role) -> &'static str {
     }
 }
 
-/// How a hold ended.
-pub fn gone_reason(reason: GoneReason) -> &'static str {
-    match reason {
-        GoneReason::Released => released(),
-        GoneReason::Expired => expired(),
-        GoneReason::Unknown => end_not_observed(),
-    }
-}
-
 /// The figure of one piece of contention evidence, without its source: `contended 7 of the last 60
 /// s`.
-pub fn evidence_figure(evidence: &Evidence) -> String {
+fn evidence_figure(evidence: &Evidence) -> String {
     if locale() == Locale::English {
         return evidence.summary();
     }

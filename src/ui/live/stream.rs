@@ -24,9 +24,8 @@ use web_sys::{EventSource, MessageEvent};
 
 use super::Live;
 use crate::domain::{Change, OperationError, Snapshot, Timestamp, WindowUpdate};
-use crate::ui::calls;
-use crate::ui::json;
 use crate::ui::preferences::notifications_enabled;
+use crate::ui::{calls, json};
 
 /// The interval at which the clock of the page is updated.
 const TICK: Duration = Duration::from_millis(250);
@@ -35,6 +34,8 @@ const BATCH_WINDOW: Duration = Duration::from_millis(20);
 /// A stream that is silent for this long is dead, even if the browser reports it as open: the
 /// server sends a ping every 2 s.
 const SILENCE_TIMEOUT_MS: i64 = 7_000;
+/// The wait before a stream that the browser gave up is opened again. It doubles with every failure,
+/// up to the maximum.
 const FIRST_RETRY_MS: u64 = 500;
 const MAX_RETRY_MS: u64 = 5_000;
 
@@ -51,7 +52,7 @@ pub(super) fn connect(live: Live) {
         retry_ms: Cell::new(FIRST_RETRY_MS),
         is_retrying: Cell::new(false),
     });
-    let asking = Rc::clone(&stream);
+    let subscribed = Rc::clone(&stream);
     Effect::new(move |before: Option<String>| {
         let address = live.subscription.with(|subscription| {
             let also = subscription.pinned.keys();
@@ -60,18 +61,18 @@ pub(super) fn connect(live: Live) {
                 .events_path(subscription.offset, subscription.row_count(), also)
         });
         if before.as_ref() != Some(&address) {
-            asking.address.replace(address.clone());
-            asking.open();
+            subscribed.address.replace(address.clone());
+            subscribed.open();
         }
         address
     });
 
-    let ticking = Rc::clone(&stream);
-    set_interval(move || ticking.tick(), TICK);
-    let turning = Rc::clone(&stream);
-    window_event_listener_untyped("visibilitychange", move |_| turning.pause_or_resume());
-    let leaving = Rc::clone(&stream);
-    window_event_listener_untyped("pagehide", move |_| leaving.close());
+    let ticked = Rc::clone(&stream);
+    set_interval(move || ticked.tick(), TICK);
+    let paused = Rc::clone(&stream);
+    window_event_listener_untyped("visibilitychange", move |_| paused.pause_or_resume());
+    let closed = Rc::clone(&stream);
+    window_event_listener_untyped("pagehide", move |_| closed.close());
     window_event_listener(ev::pageshow, move |_| stream.pause_or_resume());
 }
 
@@ -98,6 +99,7 @@ struct PingEvent {
 }
 
 impl LiveStream {
+    /// Opens the stream, after the last event that was received. Closes the previous one.
     fn open(self: &Rc<Self>) {
         self.close();
         self.opened_at.set(local_ms());
@@ -105,9 +107,9 @@ impl LiveStream {
             return;
         }
         let mut address = self.address.borrow().clone();
-        if let Some(place) = self.live.last_event_id.get_untracked() {
-            let joint = if address.contains('?') { '&' } else { '?' };
-            address = format!("{address}{joint}since={place}");
+        if let Some(event_id) = self.live.last_event_id.get_untracked() {
+            let separator = if address.contains('?') { '&' } else { '?' };
+            address = format!("{address}{separator}since={event_id}");
         }
         let Ok(source) = EventSource::new(&address) else {
             return;
@@ -233,12 +235,12 @@ impl LiveStream {
     }
 
     fn retry_if_closed(self: &Rc<Self>) {
-        let given_up = self
+        let is_given_up = self
             .source
             .borrow()
             .as_ref()
             .is_some_and(|source| source.ready_state() == EventSource::CLOSED);
-        if !given_up || self.is_retrying.replace(true) {
+        if !is_given_up || self.is_retrying.replace(true) {
             return;
         }
         self.check_session();
@@ -259,10 +261,10 @@ impl LiveStream {
     /// The browser does not expose the status of a rejected stream, so another request checks
     /// whether the session has ended.
     fn check_session(&self) {
-        let is_out = self.live.is_signed_out;
+        let is_signed_out = self.live.is_signed_out;
         spawn_local(async move {
-            let answer = calls::mine().await;
-            is_out.set(matches!(answer, Err(OperationError::SignInRequired { .. })));
+            let result = calls::mine().await;
+            is_signed_out.set(matches!(result, Err(OperationError::SignInRequired { .. })));
         });
     }
 

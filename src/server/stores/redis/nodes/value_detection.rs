@@ -310,7 +310,7 @@ impl BatchReader<'_> {
                 return None;
             }
         };
-        // Like the encoding of a number.
+        // As if the encoding were `int`.
         if is_integer(&value) {
             self.prefix_values.record_string(key, false);
             return None;
@@ -448,7 +448,8 @@ fn is_integer(value: &[u8]) -> bool {
     number.is_some_and(|number| number.to_string().as_bytes() == value)
 }
 
-/// Any expiry. Whether a value can be a token is decided before the real one is read.
+/// Stands for the expiry of a string until it is read: whether the value can be a token does not
+/// depend on how long it lasts.
 const SOME_TTL: Ttl = Ttl::Ms(1_000);
 
 fn string_state(key: &LockKey, value: Vec<u8>, ttl: Ttl, read_at: ClockReading) -> KeyState {
