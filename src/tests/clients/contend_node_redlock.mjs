@@ -12,15 +12,17 @@ const module_ = require(package_);
 const Redlock = module_.default ?? module_;
 
 const servers = ports.split(",").map((port) => new Redis(Number(port)));
-const redlock = new Redlock(servers, { retryCount: -1, retryDelay: 20, retryJitter: 20 });
+// After a failed attempt, version 5 keeps the keys that it has acquired until they expire. If it tried
+// often, they would keep all clients from a quorum most of the time.
+const retryDelay = package_ === "redlock" ? 200 : 20;
+const redlock = new Redlock(servers, { retryCount: -1, retryDelay, retryJitter: retryDelay });
 redlock.on("error", () => {}); // version 5 emits an error for every attempt on a held lock
 const observer = new Redis(Number(observerPort));
 
 await observer.rpush("ready", name);
 await observer.blpop("go", 60);
 for (let n = 0; n < Number(rounds); n++) {
-    // After a failed attempt, version 5 keeps the keys that it has acquired until they expire, so
-    // the lease is short.
+    // Short, because of the keys that version 5 keeps.
     const lock = await (package_ === "redlock" ? redlock.acquire([key], 2_000) : redlock.lock(key, 2_000));
     if ((await observer.rpush("inside", name)) > 1) {
         await observer.rpush("overlaps", (await observer.lrange("inside", 0, -1)).join(" "));
