@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 
 export default function checkBrowserHalf() {
-  const target = process.env.CARGO_TARGET_DIR ?? resolve(__dirname, '../target');
-  const file = resolve(target, 'site/pkg/lockkeeper.wasm');
+  // Independent of CARGO_TARGET_DIR.
+  const file = resolve(__dirname, '../target/site/pkg/lockkeeper.wasm');
   if (!existsSync(file)) {
     throw new Error(`${file} does not exist. \`make end2end\` builds it.`);
   }

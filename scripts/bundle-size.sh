@@ -9,7 +9,8 @@ set -euo pipefail
 # kB. 563 kB measured.
 budget=565000
 
-pkg=$target/site/pkg
+# Independent of CARGO_TARGET_DIR.
+pkg=$repo/target/site/pkg
 loader=__wasm_split.______________________.js
 first_page=(lockkeeper.wasm lockkeeper.js lockkeeper.css "$loader")
 [ -f "$pkg/lockkeeper.wasm.br" ] || fail "$pkg has no compressed release build. Run \`make release\` first."
