@@ -36,7 +36,8 @@ export default defineConfig({
     viewport: { width: 1280, height: 800 },
     locale: 'en-GB',
     timezoneId: 'UTC',
-    trace: 'retain-on-failure',
+    // A quarter of the time of a test would be spent on its trace. To debug one: `npm run end2end -- FILE --trace on`.
+    trace: 'off',
     screenshot: 'only-on-failure',
   },
   projects: LOCKKEEPER_URL
@@ -44,7 +45,7 @@ export default defineConfig({
       [{ name: 'docs-screenshots', testDir: '.', testMatch: 'docs_screenshots.ts', use: { baseURL: LOCKKEEPER_URL } }]
     : LOCKKEEPER_MEASURE
       ? // measurements, run by `make bench-ui`
-        [{ name: 'measure', testDir: 'measure', testMatch: '*.ts', use: { trace: 'off', screenshot: 'off' } }]
+        [{ name: 'measure', testDir: 'measure', testMatch: '*.ts', use: { screenshot: 'off' } }]
       : LOCKKEEPER_RELEASE
         ? // all tests against the release binary, run by `make test-release`
           [{ name: 'release', testDir: 'tests' }]

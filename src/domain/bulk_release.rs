@@ -64,7 +64,7 @@ impl Lock {
         };
         Some(ReleaseTarget {
             id: self.id.clone(),
-            fingerprint: owner.fingerprint.clone(),
+            fingerprint: owner.fingerprint,
             label: owner.label.clone(),
             format: self.format,
             observed_hold: self.observed_hold(&owner.fingerprint, self.acquired_at),

@@ -87,7 +87,7 @@ impl OwnerDetail {
 
     /// The identity; `None` if the answer has neither a host nor a fingerprint.
     pub fn identity(&self) -> Option<OwnerIdentity> {
-        let fingerprint = self.fingerprint.clone();
+        let fingerprint = self.fingerprint;
         let host = self.host.clone().map(OwnerIdentity::Host);
         host.or_else(|| fingerprint.map(OwnerIdentity::Fingerprint))
     }
@@ -162,9 +162,7 @@ impl OwnedLocks {
         owned.total = u32::try_from(held.len()).unwrap_or(u32::MAX);
         held.sort_by_key(|(lock, _)| (!lock.needs_attention(), lock.acquired_at));
         held.truncate(MAX_OWNED_LOCKS);
-        let copied = held
-            .into_iter()
-            .map(|(lock, owner)| (lock.clone(), owner.clone()));
+        let copied = held.into_iter().map(|(lock, owner)| (lock.clone(), *owner));
         owned.locks = copied.collect();
         owned
     }

@@ -22,7 +22,7 @@ impl OwnerIdentity {
     pub fn of(label: Option<&str>, fingerprint: &Fingerprint) -> Self {
         match label {
             Some(label) => Self::Host(host(label).to_owned()),
-            None => Self::Fingerprint(fingerprint.clone()),
+            None => Self::Fingerprint(*fingerprint),
         }
     }
 

@@ -263,7 +263,7 @@ impl<'a> Builder<'a> {
             return *at;
         }
         let at = self.push(NodeSubject::Client {
-            fingerprint: fingerprint.clone(),
+            fingerprint: *fingerprint,
             label: label.cloned(),
         });
         self.clients.insert(fingerprint, at);

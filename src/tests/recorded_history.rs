@@ -128,7 +128,7 @@ async fn a_pinned_page_shows_the_owner_of_its_time_and_what_is_not_recorded() {
     let owners = |history: &Activity| hold(history, "lock:a").unwrap().hold.clone();
     for shown in [owners(&first), owners(&second)] {
         let page = page(&shown.started_at.to_string()).await;
-        let digits = &shown.fingerprint.as_str()[..8];
+        let digits = shown.fingerprint.short();
         assert!(
             page.contains(&format!("Held by {digits} for")),
             "{digits}: {page}"

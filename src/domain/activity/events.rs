@@ -168,7 +168,7 @@ fn hold_events(recorded: &RecordedHold) -> impl Iterator<Item = ActivityEvent> +
         kind,
         subject: EventSubject::Hold {
             id: recorded.id.clone(),
-            fingerprint: hold.fingerprint.clone(),
+            fingerprint: hold.fingerprint,
             label: hold.label.clone(),
             held_ms,
         },

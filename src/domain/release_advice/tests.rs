@@ -134,7 +134,7 @@ impl Situation {
     fn shared_with_renewing(mut self, age_s: i64) -> Self {
         let [first, second] = [1, 2].map(owner);
         let details = |owner: &Owner, lock: &Lock| Holder {
-            fingerprint: owner.fingerprint.clone(),
+            fingerprint: owner.fingerprint,
             acquired_at: lock.acquired_at,
             acquired_at_source: lock.acquired_at_source,
             expires_at: lock.lease.expires_at(),
@@ -145,7 +145,7 @@ impl Situation {
         let of_second = details(&second, &self.lock);
         self.lock.renewals = of_first.renewals.clone();
         self.lock.holders = vec![of_first, of_second];
-        self.owner = Some(second.fingerprint.clone());
+        self.owner = Some(second.fingerprint);
         self.lock.owners = vec![first, second];
         self.lock.mode = Mode::Shared;
         self

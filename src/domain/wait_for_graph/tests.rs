@@ -123,7 +123,7 @@ fn a_cycle_of_three_is_found_and_has_one_root() {
     );
     let ids: BTreeMap<Fingerprint, LockId> = locks
         .iter()
-        .map(|lock| (lock.owners[0].fingerprint.clone(), lock.lock.clone()))
+        .map(|lock| (lock.owners[0].fingerprint, lock.lock.clone()))
         .collect();
     for waiter in locks.iter_mut().flat_map(|lock| &mut lock.waiters) {
         waiter.held_locks = vec![ids[&waiter.fingerprint].clone()];

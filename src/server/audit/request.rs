@@ -96,7 +96,7 @@ impl<'a> AuditRequest<'a> {
         Self {
             group: entry.group.as_deref(),
             key: entry.key.as_ref(),
-            fingerprint: entry.fingerprint.clone(),
+            fingerprint: entry.fingerprint,
             label: entry.label.as_deref(),
             format: entry.format,
             ttl_ms: entry.ttl_ms,

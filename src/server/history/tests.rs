@@ -303,9 +303,7 @@ async fn holds_flags_and_outages_are_read_as_they_were_reported() {
         ),
         (
             ActivityQuery {
-                owner: Some(OwnerIdentity::Fingerprint(
-                    renewed.hold.hold.fingerprint.clone(),
-                )),
+                owner: Some(OwnerIdentity::Fingerprint(renewed.hold.hold.fingerprint)),
                 ..everything()
             },
             vec!["lock:b"],

@@ -299,7 +299,7 @@ fn has_new_owner(before: &Lock, now: &Lock, tracked: &TrackedLock) -> bool {
             .iter()
             .any(|then| leading_owner::is_among(then, &now.owners));
     }
-    let first = |lock: &Lock| lock.owners.first().map(|owner| owner.fingerprint.clone());
+    let first = |lock: &Lock| lock.owners.first().map(|owner| owner.fingerprint);
     let is_tracked = |then: &Owner| {
         let mut others = tracked.others.iter();
         others.any(|other| other.holder.fingerprint == then.fingerprint)

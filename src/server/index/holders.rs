@@ -315,7 +315,7 @@ pub(super) fn update_other(
     let Some(mut other) = known else {
         let track = OwnerTrack::new(reading, 0, now);
         let holder = Holder {
-            fingerprint: owner.fingerprint.clone(),
+            fingerprint: owner.fingerprint,
             acquired_at: now,
             acquired_at_source: AcquiredAtSource::FirstSeen,
             expires_at: track.lease.expires_at(),

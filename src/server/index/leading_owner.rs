@@ -39,7 +39,7 @@ impl LeadingOwner {
         reading: &OwnerReading,
     ) -> Holder {
         Holder {
-            fingerprint: leader.clone(),
+            fingerprint: *leader,
             acquired_at,
             acquired_at_source,
             expires_at: self.track.lease().expires_at(),
@@ -218,7 +218,7 @@ pub(super) fn move_leader_first(
 /// The former leader as one of the other owners.
 fn former_leader(before: &Lock, track: OwnerTrack) -> Option<TrackedHolder> {
     let holder = Holder {
-        fingerprint: before.owners.first()?.fingerprint.clone(),
+        fingerprint: before.owners.first()?.fingerprint,
         acquired_at: before.acquired_at,
         acquired_at_source: before.acquired_at_source,
         expires_at: track.lease().expires_at(),

@@ -20,9 +20,9 @@ impl LocalRenewals {
         let has_room = counts.len() < MAX_LOCKS;
         match counts.get_mut(id) {
             Some((known, count)) if known == owner => *count = count.saturating_add(times),
-            Some(another) => *another = (owner.clone(), times),
+            Some(another) => *another = (*owner, times),
             None if has_room => {
-                counts.insert(id.clone(), (owner.clone(), times));
+                counts.insert(id.clone(), (*owner, times));
             }
             None => {}
         }

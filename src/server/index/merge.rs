@@ -121,9 +121,7 @@ pub fn merge(reading: LockReading, keys: &[LockKey]) -> Vec<KeyObservation> {
                     // quorum shows it.
                     for owner in recognised.iter().flat_map(|lock| &lock.owners) {
                         if let Some(lease) = owner.lease {
-                            let leases = observation
-                                .leases_by_owner
-                                .entry(owner.owner.fingerprint.clone());
+                            let leases = observation.leases_by_owner.entry(owner.owner.fingerprint);
                             leases.or_default().push(lease);
                         }
                     }

@@ -293,7 +293,7 @@ impl Index {
     pub async fn record_force_release(&self, id: &LockId, owner: &Fingerprint) {
         let report = Report::ForceReleased {
             id: id.clone(),
-            owner: owner.clone(),
+            owner: *owner,
             at: self.now(),
         };
         // Fails only during shutdown, when no more requests are served.

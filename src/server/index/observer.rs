@@ -253,7 +253,7 @@ impl Observer {
             .nodes
             .iter()
             .find_map(|node| node.observation.owner())?;
-        let owner = owner.fingerprint.clone();
+        let owner = owner.fingerprint;
         let registry_match = self.registries.record(group, &observation.key, &owner);
         if registry_match != RegistryMatch::NotARegistry {
             observation.set_format(Format::SpringIntegration);

@@ -63,7 +63,7 @@ impl SpringRegistries {
         let registry = Registry {
             group: group.to_owned(),
             segment: name[..colon].to_vec(),
-            owner: owner.clone(),
+            owner: *owner,
         };
         if let Some(keys) = self.0.get_mut(&registry) {
             // Taken out to move the first key, and restored if it is the same key again.

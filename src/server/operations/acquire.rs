@@ -59,7 +59,7 @@ impl Operations {
             let result = self.acquire_on(principal, id, request, prepared).await;
             audit_entry.end(&match &result {
                 Ok(acquired) => {
-                    AuditOutcome::done(&acquired.nodes).with_owner(acquired.fingerprint.clone())
+                    AuditOutcome::done(&acquired.nodes).with_owner(acquired.fingerprint)
                 }
                 Err(error) => AuditOutcome::from_error(error),
             });
@@ -67,10 +67,7 @@ impl Operations {
         };
         self.instrumented(OperationKind::Acquire, id, Box::pin(acquiring), |result| {
             let nodes = result.as_ref().map(|acquired| &acquired.nodes[..]);
-            let owner = result
-                .as_ref()
-                .ok()
-                .map(|acquired| acquired.fingerprint.clone());
+            let owner = result.as_ref().ok().map(|acquired| acquired.fingerprint);
             OperationEvent::new(
                 OperationKind::Acquire,
                 webhook_principal(principal),
@@ -100,7 +97,7 @@ impl Operations {
         acquired: &AcquiredLock,
     ) -> Result<(), OperationError> {
         let mut record = audit_record(OperationKind::Acquire, principal, id);
-        record.fingerprint = Some(acquired.fingerprint.clone());
+        record.fingerprint = Some(acquired.fingerprint);
         let audit_entry = self.begin_audited(record, id).await?;
         audit_entry.end(&AuditOutcome::done(&[]).with_detail(AuditDetail::Replayed));
         Ok(())

@@ -98,7 +98,7 @@ impl Operations {
         let releases = items.into_iter().map(|item| {
             let (operations, reason) = (Arc::clone(self), Arc::clone(&reason));
             let principal = principal.clone();
-            let (id, fingerprint) = (item.id.clone(), item.fingerprint.clone());
+            let (id, fingerprint) = (item.id.clone(), item.fingerprint);
             async move {
                 let result = operations
                     .force_release_item(&principal, &item, &reason, dry_run)

@@ -58,7 +58,7 @@ impl ConsoleHold {
 
 /// Applies the state of the auto-renewal.
 fn apply_renewal_state(lock: &mut ConsoleLock, state: RenewalState) {
-    lock.fingerprint = state.owner.clone();
+    lock.fingerprint = state.owner;
     lock.auto_renew = state.is_renewed();
     lock.extensions += state.renewals();
     lock.ttl_ms = millis(state.ttl());

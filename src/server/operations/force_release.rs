@@ -52,7 +52,7 @@ pub(super) struct OwnedForceReleaseRequest {
 impl ForceReleaseRequest<'_> {
     pub(super) fn to_owned_request(self) -> OwnedForceReleaseRequest {
         OwnedForceReleaseRequest {
-            fingerprint: self.fingerprint.clone(),
+            fingerprint: *self.fingerprint,
             expected_hold: self.expected_hold,
             reason: self.reason.to_owned(),
             confirm: self.confirm.map(str::to_owned),
@@ -111,7 +111,7 @@ impl Operations {
     ) -> Result<ReleaseResult, OperationError> {
         let releasing = async {
             let mut record = audit_record(OperationKind::ForceRelease, principal, id);
-            record.fingerprint = Some(request.fingerprint.clone());
+            record.fingerprint = Some(*request.fingerprint);
             record.reason = Some(request.reason.trim());
             let prepared = self.prepare_force_release(principal, id, request);
             let group = self.audit_refusal(&record, prepared)?;
@@ -127,7 +127,7 @@ impl Operations {
             let nodes = result.as_ref().map(|released| &released.nodes[..]);
             let kind = OperationKind::ForceRelease;
             OperationEvent::new(kind, webhook_principal(principal), id, nodes)
-                .with_owner(Some(request.fingerprint.clone()))
+                .with_owner(Some(*request.fingerprint))
                 .with_reason(request.reason)
         })
         .await
@@ -189,7 +189,7 @@ impl Operations {
             self.spawn_completion(IncompleteRelease {
                 group: Arc::clone(group),
                 id: id.clone(),
-                fingerprint: fingerprint.clone(),
+                fingerprint: *fingerprint,
                 expected_hold: expected_hold.or(outcome.hold),
                 known_format: target.known_format,
                 harm_accepted: target.harm_accepted,
@@ -203,7 +203,7 @@ impl Operations {
         if result.is_ok() {
             let lock = ForceReleasedLock {
                 id: id.clone(),
-                owner: fingerprint.clone(),
+                owner: *fingerprint,
                 released_at: at,
                 last_state: last_state.clone(),
                 principal: principal.clone(),

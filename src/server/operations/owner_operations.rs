@@ -61,9 +61,7 @@ impl Operations {
             let audit_entry = self.begin_audited(record, id).await?;
             let result = self.extend_on(&group, id, &token, ttl).await;
             audit_entry.end(&match &result {
-                Ok((extended, owner)) => {
-                    AuditOutcome::done(&extended.nodes).with_owner(owner.clone())
-                }
+                Ok((extended, owner)) => AuditOutcome::done(&extended.nodes).with_owner(*owner),
                 Err(error) => AuditOutcome::from_error(error),
             });
             result.map(|(extended, _)| extended)
@@ -112,7 +110,7 @@ impl Operations {
         tracing::debug!(action = "extend", lock.group = id.group, lock.key = ?id.key, owner = %owner, "extended");
         self.index().record_local_renewals(id, &owner, 1);
         if let Some(renewal) = self.renewals.get(id, &group.hold_id(token)) {
-            renewal.record_extension(ttl, validity, nodes.clone(), owner.clone());
+            renewal.record_extension(ttl, validity, nodes.clone(), owner);
         }
         self.index().poll_soon(id);
         let extended = ExtendedLease {

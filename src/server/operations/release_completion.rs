@@ -106,7 +106,7 @@ impl Operations {
         if outstanding.is_empty() {
             return;
         }
-        let hold = (incomplete.id.clone(), incomplete.fingerprint.clone());
+        let hold = (incomplete.id.clone(), incomplete.fingerprint);
         let Some(slot) = self.release_completions.register(hold) else {
             tracing::warn!(action = "complete-release", lock.group = incomplete.id.group, lock.key = ?incomplete.id.key, owner = %incomplete.fingerprint, "not completed: a completion for this hold is already running, or the limit of {MAX_COMPLETIONS} is reached");
             return;
@@ -219,7 +219,7 @@ impl IncompleteRelease {
     fn force_released_lock(&self, operations: &Operations) -> ForceReleasedLock {
         ForceReleasedLock {
             id: self.id.clone(),
-            owner: self.fingerprint.clone(),
+            owner: self.fingerprint,
             released_at: operations.index().now(),
             last_state: self.last_state.clone(),
             principal: self.principal.clone(),
@@ -249,7 +249,7 @@ impl Operations {
             ..
         } = incomplete;
         let mut record = audit_record(OperationKind::CompleteRelease, principal, id);
-        record.fingerprint = Some(fingerprint.clone());
+        record.fingerprint = Some(*fingerprint);
         record.reason = Some(reason.as_str());
         let outcome = match result {
             Ok(()) => AuditOutcome::done(nodes),
@@ -260,7 +260,7 @@ impl Operations {
             let kind = OperationKind::CompleteRelease;
             let nodes = result.as_ref().map(|()| nodes);
             OperationEvent::new(kind, webhook_principal(principal), id, nodes)
-                .with_owner(Some(fingerprint.clone()))
+                .with_owner(Some(*fingerprint))
                 .with_reason(reason)
         });
         match result {

@@ -155,7 +155,7 @@ impl WatchTask {
         match state {
             ReleaseWatch::Reacquired { at } => {
                 let mut record = audit_record(OperationKind::Reacquired, principal, id);
-                record.fingerprint = Some(owner.clone());
+                record.fingerprint = Some(*owner);
                 self.audit.record(
                     &record,
                     &AuditOutcome::done(&[]).with_detail(AuditDetail::Reacquired),
@@ -170,7 +170,7 @@ impl WatchTask {
                         id,
                         Ok(&[]),
                     );
-                    let event = WebhookEvent::operation(event.with_owner(Some(owner.clone())), *at);
+                    let event = WebhookEvent::operation(event.with_owner(Some(*owner)), *at);
                     self.webhooks
                         .enqueue_operation(OperationKind::Reacquired, &id.group, &event);
                 }

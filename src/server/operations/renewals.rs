@@ -88,7 +88,7 @@ impl Renewals {
         if entries.is_empty() {
             return None;
         }
-        let entry = entries.get(&(id.clone(), hold.clone()))?;
+        let entry = entries.get(&(id.clone(), *hold))?;
         entry.handle.is_active().then(|| Arc::clone(&entry.handle))
     }
 
@@ -112,7 +112,7 @@ impl Renewals {
         if entries.is_empty() {
             return None;
         }
-        let key = (id.clone(), hold.clone());
+        let key = (id.clone(), *hold);
         let entry = entries.get_mut(&key)?;
         entry.hold_count -= 1;
         if entry.hold_count > 0 {

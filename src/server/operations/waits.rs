@@ -144,14 +144,14 @@ impl Operations {
         let waiters: HashSet<Fingerprint> = merged
             .values()
             .flat_map(|queue| &queue.waiters)
-            .map(|waiter| waiter.fingerprint.clone())
+            .map(|waiter| waiter.fingerprint)
             .collect();
         let mut held: HashMap<Fingerprint, Vec<LockId>> = HashMap::new();
         let mut locks = Vec::with_capacity(merged.len());
         for lock in self.index().snapshot().locks_of(group) {
             for owner in &lock.owners {
                 if waiters.contains(&owner.fingerprint) {
-                    let held = held.entry(owner.fingerprint.clone()).or_default();
+                    let held = held.entry(owner.fingerprint).or_default();
                     held.push(lock.id.clone());
                 }
             }

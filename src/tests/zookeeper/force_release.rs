@@ -44,7 +44,7 @@ async fn owners(group: &Group, key: &LockKey) -> Vec<Fingerprint> {
         KeyReading::Lock(lock) => lock
             .owners
             .iter()
-            .map(|owner| owner.owner.fingerprint.clone())
+            .map(|owner| owner.owner.fingerprint)
             .collect(),
         KeyReading::Absent | KeyReading::NotALock => Vec::new(),
     }

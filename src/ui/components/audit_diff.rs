@@ -84,7 +84,7 @@ fn short_owner(entry: &AuditEntry) -> String {
     let digits = entry
         .fingerprint
         .as_ref()
-        .map(|fingerprint| fingerprint.as_str()[..8].to_owned());
+        .map(|fingerprint| fingerprint.short().to_owned());
     label
         .or(digits)
         .unwrap_or_else(|| t::unknown_owner().to_owned())

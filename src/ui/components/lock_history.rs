@@ -151,7 +151,7 @@ fn LockHistoryContent(history: History, id: LockId) -> impl IntoView {
 #[component]
 fn HoldItem(hold: Hold, gap: Option<u64>, id: LockId) -> impl IntoView {
     let live = Live::expect();
-    let digits = hold.fingerprint.as_str()[..8].to_owned();
+    let digits = hold.fingerprint.short().to_owned();
     let title = format!("{} {}", t::fingerprint(), hold.fingerprint);
     let label = hold.label.as_deref().map(format::escape_invisible);
     let span = {

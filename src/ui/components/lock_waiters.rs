@@ -87,7 +87,7 @@ fn WaiterItem(waiter: Waiter) -> impl IntoView {
     let live = Live::expect();
     let name = match &waiter.label {
         Some(label) => format::shorten(&format::escape_invisible(label), 60),
-        None => waiter.fingerprint.as_str()[..8].to_owned(),
+        None => waiter.fingerprint.short().to_owned(),
     };
     let queue = match waiter.queue {
         WaitQueue::Console => waiting::through_console(),

@@ -92,7 +92,7 @@ fn LastForceRelease(entry: AuditEntry) -> impl IntoView {
 fn hold_owner(hold: &Hold) -> String {
     match &hold.label {
         Some(label) => format::shorten(&format::escape_invisible(label), 60),
-        None => hold.fingerprint.as_str()[..8].to_owned(),
+        None => hold.fingerprint.short().to_owned(),
     }
 }
 

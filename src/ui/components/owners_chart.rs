@@ -83,7 +83,7 @@ fn owner_key(hold: &Hold) -> &str {
 fn hold_name(hold: &Hold) -> String {
     match &hold.label {
         Some(label) => format::shorten(&format::escape_invisible(label), 36),
-        None => hold.fingerprint.as_str()[..8].to_owned(),
+        None => hold.fingerprint.short().to_owned(),
     }
 }
 
@@ -92,7 +92,7 @@ fn hold_name(hold: &Hold) -> String {
 pub fn lane_name(lane: &OwnerLane<'_>) -> String {
     match (lane.label, lane.only_fingerprint()) {
         (Some(label), _) => format::shorten(&format::escape_invisible(label), 36),
-        (None, Some(fingerprint)) => fingerprint.as_str()[..8].to_owned(),
+        (None, Some(fingerprint)) => fingerprint.short().to_owned(),
         (None, None) => t::unlabelled_owners().to_owned(),
     }
 }

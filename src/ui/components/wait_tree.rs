@@ -160,7 +160,7 @@ fn TreeWaiter(waiter: Waiter) -> impl IntoView {
         .expires_at
         .map(|until| move || t::until(format::time_of_day(until)));
     let label = waiter.label.as_deref().map(format::escape_invisible);
-    let digits = waiter.fingerprint.as_str()[..8].to_owned();
+    let digits = waiter.fingerprint.short().to_owned();
     let title = t::fingerprint(waiter.fingerprint.as_str());
     view! {
         <p class="flex flex-wrap items-baseline gap-x-2">

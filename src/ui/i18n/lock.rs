@@ -250,7 +250,7 @@ pub fn flag(flag: Flag) -> &'static str {
 pub fn name(owner: &Owner) -> String {
     let name = match (locale(), &owner.label) {
         // The Chinese sentences contain the word for owner themselves.
-        (Locale::Chinese, None) => owner.fingerprint.as_str()[..8].to_owned(),
+        (Locale::Chinese, None) => owner.fingerprint.short().to_owned(),
         (Locale::English | Locale::Chinese, _) => format::escape_invisible(&owner.display_name()),
     };
     format::shorten(&name, 80)

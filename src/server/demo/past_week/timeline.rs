@@ -126,7 +126,7 @@ impl Timeline {
             id: lock.id(),
             format: lock.format,
             hold: Hold {
-                fingerprint: owner.clone(),
+                fingerprint: *owner,
                 label: hold.label,
                 started_at: from,
                 started_at_source: source,

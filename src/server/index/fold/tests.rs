@@ -532,7 +532,7 @@ fn semaphore_holders_are_tracked_separately() {
         let lock = scenario.lock();
         let holders = lock.holders.iter().map(|holder| {
             let since = holder.acquired_at.millis_since(START);
-            (holder.fingerprint.clone(), since, holder.renewals.count)
+            (holder.fingerprint, since, holder.renewals.count)
         });
         holders.collect()
     };

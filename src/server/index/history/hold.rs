@@ -21,26 +21,10 @@ const MAX_START_UNCERTAINTY_MS: u64 = 2_000;
 /// … or at most one part in this many of the hold.
 const MAX_START_UNCERTAINTY_DIVISOR: u64 = 10;
 
-/// A fingerprint in eight bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct OwnerId([u8; 8]);
-
-impl OwnerId {
-    pub(super) fn from_fingerprint(fingerprint: &Fingerprint) -> Option<Self> {
-        let number = u64::from_str_radix(fingerprint.as_str(), 16).ok()?;
-        Some(Self(number.to_be_bytes()))
-    }
-
-    fn fingerprint(self) -> Fingerprint {
-        let text = format!("{:016x}", u64::from_be_bytes(self.0));
-        Fingerprint::parse(&text).expect("16 hex digits")
-    }
-}
-
 /// A current hold.
 #[derive(Clone, Debug)]
 pub(super) struct OpenHold {
-    pub(super) owner: OwnerId,
+    pub(super) owner: Fingerprint,
     pub(super) label: Option<Arc<str>>,
     pub(super) started_at: Timestamp,
     pub(super) start_source: StartSource,
@@ -94,7 +78,7 @@ fn attempts_in_window(lock: &Lock) -> Option<u32> {
 /// An ended hold.
 #[derive(Debug)]
 pub(super) struct EndedHold {
-    pub(super) owner: OwnerId,
+    pub(super) owner: Fingerprint,
     pub(super) label: Option<Arc<str>>,
     pub(super) started_at: Timestamp,
     pub(super) ended_at: Timestamp,
@@ -106,7 +90,7 @@ pub(super) struct EndedHold {
 
 impl OpenHold {
     pub(super) fn new(
-        owner: OwnerId,
+        owner: Fingerprint,
         started_at: Timestamp,
         source: AcquiredAtSource,
         uncertainty: Option<i64>,
@@ -207,7 +191,7 @@ impl OpenHold {
 
     pub(super) fn to_hold(&self) -> Hold {
         Hold {
-            fingerprint: self.owner.fingerprint(),
+            fingerprint: self.owner,
             label: self.label.as_deref().map(str::to_owned),
             started_at: self.started_at,
             started_at_source: self.start_source,
@@ -236,7 +220,7 @@ impl EndedHold {
 
     pub(super) fn to_hold(&self) -> Hold {
         Hold {
-            fingerprint: self.owner.fingerprint(),
+            fingerprint: self.owner,
             label: self.label.as_deref().map(str::to_owned),
             started_at: self.started_at,
             started_at_source: self.start_source,

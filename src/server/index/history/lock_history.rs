@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::hold::{EndedHold, OpenHold, OwnerId};
+use super::hold::{EndedHold, OpenHold};
 use super::hold_stats::{CachedExpectation, HoldExpectation};
 use super::recent_renewals::RecentRenewals;
 use super::{ChangeContext, MAX_HOLDS_PER_LOCK, MAX_SHARED_OWNERS};
 use crate::domain::{
-    Format, Hold, HoldEndReason, HoldStats, Lock, Mode, Owner, RenewalEvent, StatsScope, Timestamp,
+    Fingerprint, Format, Hold, HoldEndReason, HoldStats, Lock, Mode, Owner, RenewalEvent,
+    StatsScope, Timestamp,
 };
 
 /// The longest time between a force-release and the poll that shows it.
@@ -71,11 +72,9 @@ impl LockHistory {
         // An earlier owner of an exclusive lock keeps it while it is still shown and no owner has a
         // quorum.
         let still_shown = lock.owners.iter().filter(|_| lock.owner.is_none());
-        let still_shown: Vec<OwnerId> = still_shown
-            .filter_map(|owner| OwnerId::from_fingerprint(&owner.fingerprint))
-            .collect();
         let still_holds = |open: &OpenHold| {
-            now.iter().any(|(id, _)| *id == open.owner) || still_shown.contains(&open.owner)
+            let mut owners = now.iter().copied().chain(still_shown.clone());
+            owners.any(|owner| owner.fingerprint == open.owner)
         };
         let leaving: Vec<OpenHold> = self
             .open
@@ -89,9 +88,13 @@ impl LockHistory {
             })
             .collect();
         let last_ended = self.ended.back().map(|ended| ended.ended_at);
-        for (n, (owner_id, owner)) in now.into_iter().enumerate() {
+        for (n, owner) in now.into_iter().enumerate() {
             let holder = lock.holder(&owner.fingerprint);
-            if let Some(open) = self.open.iter_mut().find(|open| open.owner == owner_id) {
+            if let Some(open) = self
+                .open
+                .iter_mut()
+                .find(|open| open.owner == owner.fingerprint)
+            {
                 let (renewals_before, expiry_before) = (open.renewals, open.expires_at);
                 let (was_held, attempts_before) = (open.was_held, open.attempts.count);
                 open.update(lock, holder, context.read_at);
@@ -130,8 +133,12 @@ impl LockHistory {
                 None => lock.acquired_at,
             };
             let uncertainty = absent_since.map(|since| started_at.millis_since(since).max(0));
-            let mut open =
-                OpenHold::new(owner_id, started_at, lock.acquired_at_source, uncertainty);
+            let mut open = OpenHold::new(
+                owner.fingerprint,
+                started_at,
+                lock.acquired_at_source,
+                uncertainty,
+            );
             open.label = owner.label.as_deref().map(&mut label);
             open.start_counting(lock);
             open.update(lock, holder, context.read_at);
@@ -179,7 +186,7 @@ impl LockHistory {
     /// Marks the hold of an owner as force-released. Returns the end of the hold if it has ended.
     pub(super) fn record_force_release(
         &mut self,
-        owner: OwnerId,
+        owner: Fingerprint,
         at: Timestamp,
     ) -> Option<Timestamp> {
         if let Some(open) = self.open.iter_mut().find(|open| open.owner == owner) {
@@ -319,14 +326,10 @@ impl LockHistory {
 }
 
 /// The owners whose holds are recorded.
-fn owners(lock: &Lock) -> Vec<(OwnerId, &Owner)> {
+fn owners(lock: &Lock) -> Vec<&Owner> {
     let lead = lock.owner.as_ref().or(lock.owners.first());
-    let owners: Vec<&Owner> = match lock.mode {
+    match lock.mode {
         Mode::Exclusive => lead.into_iter().collect(),
         Mode::Shared => lock.owners.iter().take(MAX_SHARED_OWNERS).collect(),
-    };
-    let known = owners.into_iter();
-    known
-        .filter_map(|owner| Some((OwnerId::from_fingerprint(&owner.fingerprint)?, owner)))
-        .collect()
+    }
 }

@@ -335,8 +335,7 @@ impl LockBuilder {
             return None;
         }
         // The order must not depend on the order of the rows.
-        self.holders
-            .sort_by(|(_, one), (_, other)| one.owner.fingerprint.cmp(&other.owner.fingerprint));
+        self.holders.sort_by_key(|(_, one)| one.owner.fingerprint);
         // A waiter has no time until the server has checked for a deadlock: it came last.
         self.waiters
             .sort_by_key(|(since, backend, _)| (since.unwrap_or(i64::MAX), backend.pid));

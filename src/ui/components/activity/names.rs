@@ -7,7 +7,7 @@ use crate::ui::format;
 pub fn owner_name(label: Option<&str>, fingerprint: &Fingerprint) -> String {
     match label {
         Some(label) => format::shorten(&format::escape_invisible(label), 36),
-        None => fingerprint.as_str()[..8].to_owned(),
+        None => fingerprint.short().to_owned(),
     }
 }
 

@@ -164,7 +164,7 @@ impl BulkReleaseState {
             BulkItem {
                 owner: match &target.label {
                     Some(label) => format::escape_invisible(label),
-                    None => target.fingerprint.as_str()[..8].to_owned(),
+                    None => target.fingerprint.short().to_owned(),
                 },
                 harm,
                 needs_confirmation: target.format.requires_confirmation(environment),

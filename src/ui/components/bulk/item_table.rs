@@ -25,7 +25,7 @@ pub(super) fn ItemTable(
         bulk_release.items.with(|items| {
             let row = |(nth, item): (usize, &BulkItem)| {
                 let target = &item.target;
-                (nth, target.id.clone(), target.fingerprint.clone())
+                (nth, target.id.clone(), target.fingerprint)
             };
             items.iter().enumerate().map(row).collect::<Vec<_>>()
         })

@@ -146,7 +146,7 @@ fn table_rows(around: &Activity) -> Vec<Vec<String>> {
         let hold = &recorded.hold;
         let owner = match &hold.label {
             Some(label) => format::shorten(&format::escape_invisible(label), 36),
-            None => hold.fingerprint.as_str()[..8].to_owned(),
+            None => hold.fingerprint.short().to_owned(),
         };
         let how = lock::ended(hold.end_reason);
         row(owner, hold.started_at, hold.ended_at, how)

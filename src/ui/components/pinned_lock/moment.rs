@@ -48,7 +48,7 @@ pub fn MomentState(
 fn HoldAt(hold: Hold, at: Timestamp) -> impl IntoView {
     let name = match &hold.label {
         Some(label) => format::shorten(&format::escape_invisible(label), 60),
-        None => hold.fingerprint.as_str()[..8].to_owned(),
+        None => hold.fingerprint.short().to_owned(),
     };
     let held_ms = u64::try_from(at.millis_since(hold.started_at)).unwrap_or(0);
     let sentence = t::held_by(&name, &format::span(held_ms));

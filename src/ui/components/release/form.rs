@@ -39,11 +39,7 @@ pub fn ReleaseForm(
     /// Set after the release.
     outcome: RwSignal<Option<ReleaseOutcome>>,
 ) -> impl IntoView {
-    let Some(first) = displayed
-        .owners
-        .first()
-        .map(|owner| owner.fingerprint.clone())
-    else {
+    let Some(first) = displayed.owners.first().map(|owner| owner.fingerprint) else {
         // A lock without an owner has no hold to release.
         return Either::Left(
             view! { <ErrorNotice error=OperationError::NotHeld { nodes: Vec::new() } /> },
@@ -77,7 +73,7 @@ pub fn ReleaseForm(
             return;
         }
         let (lock, draft) = (target.current.get_untracked(), draft.get_untracked());
-        requested.set_value(Some((lock.clone(), draft.owner.clone())));
+        requested.set_value(Some((lock.clone(), draft.owner)));
         let is_confirmed = confirmation.with_untracked(Option::is_some);
         release.dispatch(draft.request(lock, is_confirmed));
     };

@@ -72,7 +72,7 @@ fn KeysOfLease(
             let (is_chosen, choose) = chosen;
             let is_checked = Signal::derive(move || is_chosen.with(Option::is_some));
             let on_change = SignalSetter::map(move |is_checked: bool| {
-                choose.set(is_checked.then(|| fingerprint.clone()));
+                choose.set(is_checked.then_some(fingerprint));
             });
             view! {
                 <CheckboxField

@@ -14,7 +14,7 @@ pub(super) fn OwnerChoice(
 ) -> impl IntoView {
     let (chosen, choose) = chosen;
     let choice = move |owner: Owner| {
-        let fingerprint = owner.fingerprint.clone();
+        let fingerprint = owner.fingerprint;
         let is_chosen = chosen.with_untracked(|chosen| *chosen == fingerprint);
         view! {
             <label class="flex items-center gap-2">
@@ -22,7 +22,7 @@ pub(super) fn OwnerChoice(
                     type="radio"
                     name="owner"
                     checked=is_chosen
-                    on:change=move |_| choose.set(fingerprint.clone())
+                    on:change=move |_| choose.set(fingerprint)
                 />
                 <OwnerName owner />
             </label>

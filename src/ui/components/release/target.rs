@@ -30,7 +30,7 @@ impl TrackedHold {
         );
         let displayed = StoredValue::new(displayed.clone());
         let lock = move || id.with_value(|id| live.lock(id));
-        let owner = Memo::new(move |_| draft.with(|draft| draft.owner.clone()));
+        let owner = Memo::new(move |_| draft.with(|draft| draft.owner));
         let current = Memo::new(move |before: Option<&Lock>| {
             lock().unwrap_or_else(|| before.cloned().unwrap_or_else(|| displayed.get_value()))
         });
@@ -66,7 +66,7 @@ impl TrackedHold {
     /// The owner that replaced the displayed one.
     pub(super) fn new_owner(self) -> Option<Fingerprint> {
         match &*self.state.read() {
-            TargetState::OwnerChanged { to, .. } => Some(to.fingerprint.clone()),
+            TargetState::OwnerChanged { to, .. } => Some(to.fingerprint),
             TargetState::Unchanged | TargetState::Reacquired | TargetState::Gone(_) => None,
         }
     }
