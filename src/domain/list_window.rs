@@ -1,5 +1,7 @@
 //! Windows of a lock list: a range of rows of the filtered and sorted list, with counts.
 
+mod first_rows;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -11,6 +13,7 @@ use super::{
     Buckets, Confidence, Filter, GroupBy, IndexState, Lock, LockCounts, LockId, Sort, SortKey,
     SortOrder, Timestamp, UnfilteredCounts,
 };
+use first_rows::FirstRows;
 
 /// The filter, order and range of a window.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -89,7 +92,7 @@ impl WindowQuery {
     ) -> Window {
         let mut counts_builder = CountsBuilder::default();
         let mut total = 0_u32;
-        let mut keyed_locks: Vec<(SortKey<'_>, &Arc<Lock>)> = Vec::new();
+        let mut rows = FirstRows::new(self.offset.saturating_add(self.limit), self.order);
         let mut buckets = self
             .group_by
             .map(|group_by| BucketsBuilder::new(group_by, self.order));
@@ -111,36 +114,17 @@ impl WindowQuery {
                 if let Some(buckets) = &mut buckets {
                     buckets.add(lock, sort_key);
                 } else if after.is_none_or(|after| self.order.compare(&sort_key, after).is_gt()) {
-                    keyed_locks.push((sort_key, lock));
+                    rows.add(sort_key, lock);
                 }
             }
         }
-        let remaining = u32::try_from(keyed_locks.len()).unwrap_or(u32::MAX);
-        let by_sort_key =
-            |(a, _): &(SortKey<'_>, _), (b, _): &(SortKey<'_>, _)| self.order.compare(a, b);
         // If the list became shorter than the offset, the window shows its last rows.
-        let offset = self
-            .offset
-            .min(keyed_locks.len().saturating_sub(self.limit));
-        // Only the window is sorted. Selecting its bounds is O(n) instead of O(n log n).
-        if offset > 0 && offset < keyed_locks.len() {
-            keyed_locks.select_nth_unstable_by(offset, by_sort_key);
-        }
-        let mut keyed_locks = keyed_locks.split_off(offset);
-        if self.limit < keyed_locks.len() {
-            keyed_locks.select_nth_unstable_by(self.limit, by_sort_key);
-            keyed_locks.truncate(self.limit);
-        }
-        keyed_locks.sort_unstable_by(by_sort_key);
+        let offset = self.offset.min(rows.count().saturating_sub(self.limit));
         Window {
-            // Not `into_iter().collect()`, which would reuse the allocation of the whole list.
-            locks: keyed_locks
-                .iter()
-                .map(|(_, lock)| Arc::clone(lock))
-                .collect(),
+            remaining: u32::try_from(rows.count()).unwrap_or(u32::MAX),
+            locks: rows.into_window(offset, self.limit),
             offset: u32::try_from(offset).unwrap_or(u32::MAX),
             total,
-            remaining,
             counts: counts_builder.counts(),
             buckets: buckets.map(|buckets| buckets.into_page(self.offset, self.limit)),
         }

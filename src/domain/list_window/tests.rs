@@ -62,7 +62,14 @@ fn names(window: &Window) -> Vec<String> {
 #[test]
 fn a_window_is_a_range_of_the_sorted_list() {
     let index = index();
-    for &sort in Sort::VARIANTS {
+    let orders = Sort::VARIANTS
+        .iter()
+        .flat_map(|sort| SortOrder::VARIANTS.iter().map(move |order| (*sort, *order)));
+    for (sort, order) in orders {
+        let query = |sort, limit| WindowQuery {
+            order,
+            ..query(sort, limit)
+        };
         let all = query(sort, usize::MAX).evaluate(&index, None, NOW);
         assert_eq!((all.locks.len(), all.total, all.remaining), (52, 52, 52));
         for limit in [0, 1, 7, 52, 53] {
