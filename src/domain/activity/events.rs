@@ -4,7 +4,10 @@ use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use super::super::{Fingerprint, Flag, HoldEndReason, LockId, NodeState, StartSource, Timestamp};
 use super::time_range::TimeRange;
-use super::{Activity, GapCause, RecordedHold};
+use super::{Activity, FlagPeriod, GapCause, RecordedHold};
+
+/// A flag that is raised several times in one minute is one event.
+const MINUTE_MS: i64 = 60_000;
 
 /// An event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +69,8 @@ pub enum EventSubject {
         id: LockId,
         /// The flag.
         flag: Flag,
+        /// How often it was raised within one minute, the first time at the time of the event.
+        times: usize,
     },
     /// A node.
     Node {
@@ -123,14 +128,7 @@ pub fn events(activity: &Activity) -> Vec<ActivityEvent> {
         to: activity.to,
     };
     let mut events: Vec<ActivityEvent> = activity.holds.iter().flat_map(hold_events).collect();
-    events.extend(activity.flags.iter().map(|period| ActivityEvent {
-        at: period.from,
-        kind: EventKind::FlagRaised,
-        subject: EventSubject::Flag {
-            id: period.id.clone(),
-            flag: period.flag,
-        },
-    }));
+    events.extend(flag_events(&activity.flags, &range));
     for outage in &activity.outages {
         let event = |at, kind| ActivityEvent {
             at,
@@ -158,6 +156,28 @@ pub fn events(activity: &Activity) -> Vec<ActivityEvent> {
     events.reverse();
     events.sort_by_key(|event| std::cmp::Reverse(event.at));
     events
+}
+
+/// The flags that were raised. Clients that try again and again without a quorum raise and clear a
+/// flag several times per second.
+fn flag_events(flags: &[FlagPeriod], range: &TimeRange) -> Vec<ActivityEvent> {
+    let minute = |flag: &FlagPeriod| flag.from.millis().div_euclid(MINUTE_MS);
+    let raised = flags.iter().filter(|flag| range.contains(flag.from));
+    let mut raised: Vec<&FlagPeriod> = raised.collect();
+    raised.sort_by(|a, b| (&a.id, a.flag, a.from).cmp(&(&b.id, b.flag, b.from)));
+    let repeated =
+        raised.chunk_by(|a, b| a.id == b.id && a.flag == b.flag && minute(a) == minute(b));
+    repeated
+        .map(|repeated| ActivityEvent {
+            at: repeated[0].from,
+            kind: EventKind::FlagRaised,
+            subject: EventSubject::Flag {
+                id: repeated[0].id.clone(),
+                flag: repeated[0].flag,
+                times: repeated.len(),
+            },
+        })
+        .collect()
 }
 
 /// The start and the end of a hold.
@@ -234,6 +254,35 @@ mod tests {
                 (20, EventKind::FlagRaised),
                 (10, EventKind::NodeDown),
                 (0, EventKind::FirstSeen),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_flag_that_is_raised_several_times_in_a_minute_is_one_event() {
+        let first = 60_000 - NOW.millis().rem_euclid(60_000);
+        let raised = |from| flag("a", Flag::Fragment, from, Some(from + 10));
+        let mut flags = vec![raised(first - 1), raised(first), raised(first + 50)];
+        flags.push(flag("a", Flag::Contended, first + 20, None));
+        flags.push(flag("b", Flag::Fragment, first + 30, None));
+        let mut activity = activity(Vec::new(), flags);
+        activity.to = NOW.plus_millis(120_000);
+        let events = events(&activity).into_iter();
+        let repeated: Vec<_> = events
+            .map(|event| match event.subject {
+                EventSubject::Flag { id, flag, times } => {
+                    (event.at.millis_since(NOW) - first, id.key, flag, times)
+                }
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(
+            repeated,
+            [
+                (30, "b".into(), Flag::Fragment, 1),
+                (20, "a".into(), Flag::Contended, 1),
+                (0, "a".into(), Flag::Fragment, 2),
+                (-1, "a".into(), Flag::Fragment, 1),
             ]
         );
     }

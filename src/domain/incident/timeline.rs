@@ -49,7 +49,8 @@ fn line(event: &ActivityEvent, words: &impl IncidentWords) -> String {
             let held = held_ms.map(|ms| format!(", {}", words.held(ms)));
             owner + &held.unwrap_or_default()
         }
-        EventSubject::Flag { flag, .. } => words.flag(*flag).to_owned(),
+        EventSubject::Flag { flag, times: 1, .. } => words.flag(*flag).to_owned(),
+        EventSubject::Flag { flag, times, .. } => format!("{} ×{times}", words.flag(*flag)),
         EventSubject::Node { node, state, .. } => {
             format!("{} ({})", code(node), words.node_state(*state))
         }

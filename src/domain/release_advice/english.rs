@@ -43,6 +43,7 @@ impl fmt::Display for LockEnd {
                 in_ms,
                 is_renewed: true,
             } => write!(f, "in {} if the owner stops renewing", span(in_ms)),
+            Self::Expires { in_ms: 0, .. } => f.write_str("the last observed lease has expired"),
             Self::Expires { in_ms, .. } => write!(f, "in {} unless renewed", span(in_ms)),
             Self::WithSession => f.write_str("with the owner's session or connection"),
             Self::Never => f.write_str("never: it has no expiry"),

@@ -622,6 +622,11 @@ fn the_next_renewal_and_the_end_follow_from_the_renewals() {
     let late = situation("", 100).renewed(9, 25).advice();
     assert_eq!(late.library.next_renewal_in_ms, None);
     assert_eq!(late.end.to_string(), "in 5 s unless renewed");
+    let expired = situation("", 100).renewed(9, 40).advice();
+    assert_eq!(
+        expired.end.to_string(),
+        "the last observed lease has expired"
+    );
     let never = situation("", 100).lease(Lease::Never).advice();
     assert_eq!(never.end, LockEnd::Never);
 }

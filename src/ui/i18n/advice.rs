@@ -103,6 +103,9 @@ pub fn end(end: LockEnd) -> String {
                 is_renewed: true,
             },
         ) => format!("若持有者停止续租，{}后结束", span(in_ms)),
+        (Locale::Chinese, LockEnd::Expires { in_ms: 0, .. }) => {
+            "最近一次观测到的租约已过期".to_owned()
+        }
         (Locale::Chinese, LockEnd::Expires { in_ms, .. }) => {
             format!("若不续租，{}后结束", span(in_ms))
         }

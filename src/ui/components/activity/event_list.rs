@@ -94,7 +94,9 @@ fn event_key(event: &ActivityEvent) -> String {
         EventSubject::Hold {
             id, fingerprint, ..
         } => format!("{} {fingerprint}", paths::lock(id)),
-        EventSubject::Flag { id, flag } => format!("{} {}", paths::lock(id), flag.slug()),
+        EventSubject::Flag { id, flag, times } => {
+            format!("{} {} {times}", paths::lock(id), flag.slug())
+        }
         EventSubject::Node { group, node, state } => format!("{group} {node} {}", state.slug()),
         EventSubject::Recording(_) => String::new(),
     };
@@ -155,8 +157,9 @@ fn subject(subject: EventSubject) -> AnyView {
             }
             .into_any()
         }
-        EventSubject::Flag { id, flag } => {
-            view! { <LockLink id /> <span>{terms::flag(flag)}</span> }.into_any()
+        EventSubject::Flag { id, flag, times } => {
+            let times = (times > 1).then(|| view! { <span class="text-muted">"×" {times}</span> });
+            view! { <LockLink id /> <span>{terms::flag(flag)}</span> {times} }.into_any()
         }
         EventSubject::Node { group, node, .. } => {
             let name = format!("{group} / {node}");
