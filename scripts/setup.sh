@@ -171,7 +171,7 @@ has_openssl_headers() { pkg-config --exists 'openssl >= 1.1.1' 2>/dev/null; }
 
 wasm_bindgen() {
     [ "$wasm_bindgen_version" ] || fail "Cargo.toml must pin an exact version: wasm-bindgen = \"=x.y.z\"."
-    install_cargo_tool "$wasm_bindgen" wasm-bindgen "$wasm_bindgen_version" "2 minutes" -- --debug
+    install_cargo_tool "$wasm_bindgen" wasm-bindgen "$wasm_bindgen_version" "2 minutes" CARGO_PROFILE_DEV_DEBUG=false -- --debug
 }
 
 npm_packages() {
