@@ -147,14 +147,14 @@ wait_and_print() {
     return $status
 }
 
-# The browser tests run against the release build of the browser half, optimised and split, but not
-# compressed: that would take another minute and a half, and changes no byte that the browser
-# executes. The Rust tests accept any build.
+# The browser tests run against the release build of the browser half: optimised, split and
+# compressed. Without -P, the console would compress the files for every test: a second of a core for
+# each in a debug build. The Rust tests accept any build.
 browser_half() {
-    # Compressed files of a release would be served instead of the new ones.
+    # A build without -P leaves older compressed files, which would be served instead of the new ones.
     rm -rf target/site
     case " $* " in
-        *' end2end '*) cargo-leptos build --frontend-only --release --split ;;
+        *' end2end '*) cargo-leptos build --frontend-only --release --split -P ;;
         *) cargo-leptos build --frontend-only ;;
     esac
 }
