@@ -20,9 +20,10 @@ const CHUNK_SIZE: usize = 64;
 
 /// Every observed lock and group at one event id. Clones share unchanged chunks.
 ///
-/// A lock of one node takes 2.2 kB of the console's memory in total, including history and tracking
-/// state; at most 2.8 kB while each lock changes every twenty seconds. With 100,000 locks that is
-/// 234 MB and 301 MB (measured by `make bench`, section `large-index`).
+/// A lock of one node takes 2.6 kB of the console's memory in total, including history and tracking
+/// state; 3.2 kB while each lock changes every twenty seconds. With 100,000 locks and 57 MB without
+/// any, that is 314 MB and at most 378 MB (medians of three runs of `make bench`, section
+/// `large-index`).
 #[derive(Clone, Debug)]
 pub struct IndexSnapshot {
     pub(super) id: EventId,
