@@ -45,7 +45,7 @@ const LEASE: Duration = Duration::from_secs(30);
 #[derive(Parser)]
 #[command(name = "make bench")]
 struct Options {
-    /// Run one round of 0.25 s per measurement and small data sets, within 90 s: the figures are coarse.
+    /// Run one round of 0.2 s per measurement and small data sets, within 90 s: the figures are coarse.
     #[arg(long)]
     quick: bool,
     /// Number of rounds per measurement; the table shows medians [default: 3; with --quick 1].
@@ -136,7 +136,7 @@ async fn run(options: &Options) -> Result<(), BenchError> {
     print!("{machine}");
 
     let round_duration = RoundDuration::of(if options.quick {
-        Duration::from_millis(250)
+        Duration::from_millis(200)
     } else {
         Duration::from_secs(2)
     });
