@@ -87,9 +87,8 @@ impl OwnerDetail {
 
     /// The identity; `None` if the answer has neither a host nor a fingerprint.
     pub fn identity(&self) -> Option<OwnerIdentity> {
-        let fingerprint = self.fingerprint;
         let host = self.host.clone().map(OwnerIdentity::Host);
-        host.or_else(|| fingerprint.map(OwnerIdentity::Fingerprint))
+        host.or_else(|| self.fingerprint.map(OwnerIdentity::Fingerprint))
     }
 
     /// Whether the owner neither holds a lock nor waits for one.

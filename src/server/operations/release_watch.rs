@@ -1,5 +1,5 @@
 //! Watches force-released locks for one renewal interval, and reports in the log and the audit log
-//! whether a living owner restored its lock.
+//! whether the owner, still running, acquired its lock again.
 
 use std::sync::Arc;
 use std::time::Duration;
