@@ -1,10 +1,17 @@
 //! Several processes append to one hash chain in one database.
 
-use serde_json::json;
+use std::pin::pin;
+use std::time::Duration;
 
+use lockkeeper::domain::OperationKind;
+use lockkeeper::server::audit::{AuditActor, AuditLog, AuditOutcome, AuditRequest};
 use lockkeeper::server::clock::Clock;
-use lockkeeper::server::config::{Config, StorageConfig};
+use lockkeeper::server::config::{AuditConfig, Config, StorageConfig};
 use lockkeeper::server::storage::Storage;
+use serde_json::json;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use super::{acquire, search_audit, write_config};
 use crate::api::{group_config, lock_path};
@@ -59,37 +66,82 @@ async fn two_consoles_and_the_command_line_write_one_chain() {
     assert!(by_cli[0]["actor"].as_str().unwrap().starts_with("alice@"));
 }
 
+/// A write of another process that keeps the database locked.
+struct LongWrite {
+    end: oneshot::Sender<()>,
+    task: JoinHandle<()>,
+}
+
+impl LongWrite {
+    async fn begin(config: &StorageConfig) -> Self {
+        let storage = Storage::new(config, false);
+        let (end, end_receiver) = oneshot::channel::<()>();
+        let (begun_sender, begun) = oneshot::channel();
+        let (mut end_receiver, mut begun_sender) = (Some(end_receiver), Some(begun_sender));
+        let task = tokio::spawn(async move {
+            let write = storage.write(move |_| {
+                let (end, begun) = (end_receiver.take().unwrap(), begun_sender.take().unwrap());
+                Box::pin(async move {
+                    begun.send(()).unwrap();
+                    drop(end.await);
+                    Ok(())
+                })
+            });
+            write.await.unwrap();
+        });
+        begun.await.unwrap();
+        Self { end, task }
+    }
+
+    async fn end(self) {
+        drop(self.end);
+        self.task.await.unwrap();
+    }
+}
+
 #[tokio::test]
 async fn operations_wait_for_a_locked_database_and_then_fail() {
     let nodes = RedisNodes::start(1).await;
     let console = TestConsole::start(vec![group_config("orders", &nodes)]).await;
     let api = console.api();
     acquire(&api, b"lock:a").await;
-    let other_storage = Storage::new(&StorageConfig::sqlite(console.storage_file()), false);
-    let (release_sender, release_receiver) = tokio::sync::oneshot::channel::<()>();
-    let (locked_sender, locked_receiver) = tokio::sync::oneshot::channel();
-    let (mut release, mut locked) = (Some(release_receiver), Some(locked_sender));
-    let long_write = other_storage.write(move |_| {
-        let (release, locked) = (release.take().unwrap(), locked.take().unwrap());
-        Box::pin(async move {
-            locked.send(()).unwrap();
-            drop(release.await);
-            Ok(())
-        })
-    });
-    let rejected_acquire = async {
-        locked_receiver.await.unwrap();
-        let path = lock_path("orders", b"lock:b", "/acquire");
-        let rejected = api.post(&path, json!({"ttl_ms": 1000})).await;
-        drop(release_sender);
-        rejected
-    };
-    let (_, rejected) = tokio::join!(long_write, rejected_acquire);
+    let long_write = LongWrite::begin(&StorageConfig::sqlite(console.storage_file())).await;
+    let path = lock_path("orders", b"lock:b", "/acquire");
+    let rejected = api.post(&path, json!({"ttl_ms": 1000})).await;
+    long_write.end().await;
     assert_eq!(
         (rejected.status, rejected.problem_code().as_str()),
         (503, "audit-unavailable")
     );
     acquire(&api, b"lock:b").await;
+}
+
+#[tokio::test]
+async fn a_process_that_ends_waits_longer_than_an_operation_for_a_locked_database() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("lockkeeper.db");
+    let config = StorageConfig::sqlite(&file);
+    let log = AuditLog::new(
+        &AuditConfig::default(),
+        Storage::new(&config, false),
+        Clock::system(),
+    );
+    let long_write = LongWrite::begin(&config).await;
+    let actor = AuditActor {
+        actor: "alice",
+        subject: None,
+        auth_method: "command-line",
+        address: None,
+        request_id: None,
+    };
+    let sign_in = AuditRequest::new(OperationKind::SignIn, actor);
+    log.record(&sign_in, &AuditOutcome::done(&[]));
+    let mut flushed = pin!(log.flush());
+    let in_three_seconds = timeout(Duration::from_secs(3), &mut flushed).await;
+    assert!(in_three_seconds.is_err(), "the entry cannot be written yet");
+    long_write.end().await;
+    flushed.await;
+    assert_eq!(entries(&file).await.len(), 1);
 }
 
 #[tokio::test]

@@ -28,6 +28,9 @@ use writer::JournalWriter;
 
 /// How long an operation waits for its start to be written.
 const BEGIN_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a process waits at its end for queued entries to be written, while writes succeed. Many
+/// jobs that share one database on a slow disk wait for each other.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(10);
 /// The maximum queue length for entries that no operation waits for, besides ends.
 const MAX_QUEUED: usize = 10_000;
 /// The maximum size of queued entries about rejections, whose number clients control.
@@ -331,15 +334,20 @@ impl Journal {
         );
     }
 
-    /// Waits until the queue is empty, up to [`BEGIN_TIMEOUT`].
+    /// Waits until the queue is empty, up to [`FLUSH_TIMEOUT`], or [`BEGIN_TIMEOUT`] if the
+    /// database is known to be unavailable.
     pub async fn flush(&self) {
         let is_empty = || {
             let queue = self.queue();
             queue.entries.is_empty() && !queue.is_writing
         };
-        let deadline = Instant::now() + BEGIN_TIMEOUT;
+        let limit = || match self.is_failing.load(Ordering::Relaxed) {
+            true => BEGIN_TIMEOUT,
+            false => FLUSH_TIMEOUT,
+        };
+        let began_at = Instant::now();
         self.write_now();
-        while !is_empty() && Instant::now() < deadline {
+        while !is_empty() && began_at.elapsed() < limit() {
             sleep(Duration::from_millis(2)).await;
         }
         if !is_empty() {
@@ -382,7 +390,11 @@ impl Journal {
                 tracing::info!("the audit log is writable again");
             }
             Err(error) if !self.is_failing.swap(true, Ordering::Relaxed) => {
-                tracing::error!("audit log not writable; rejecting operations: {error}");
+                let consequence = match self.allow_unaudited {
+                    true => "only forced releases are rejected",
+                    false => "rejecting operations",
+                };
+                tracing::error!("audit log not writable; {consequence}: {error}");
             }
             Ok(()) | Err(_) => {}
         }
