@@ -152,8 +152,8 @@ test.describe('in Chinese on a phone', () => {
     await expect(page.getByRole('cell', { name: '操作 获取', exact: true })).toBeVisible();
     await page.getByText('详情').click();
     const results = page.getByRole('table', { name: '各节点结果' });
-    await expect(results.getByRole('row').nth(1)).toContainText('无此键');
-    await expect(results.getByRole('row').nth(1)).toContainText('持有');
+    // The acquire returned once a majority had answered; the third node may have answered later.
+    await expect(results.getByRole('row').filter({ hasText: '无此键' }).first()).toContainText('持有');
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
     const { violations } = await new AxeBuilder({ page }).analyze();
     expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target).join(', ')}`)).toEqual([]);
