@@ -209,18 +209,19 @@ mod tests {
     async fn storage_with_counts(folder: &tempfile::TempDir) -> Storage {
         let config = StorageConfig::sqlite(folder.path().join("lockkeeper.db"));
         let storage = Storage::new(&config, true);
-        // One statement for each hour: a busy machine does not write all of them within the limit.
-        for start in (START..START + LENGTH).step_by(usize::try_from(HOUR).unwrap()) {
-            write_hour(&storage, start).await;
+        // One transaction for each quarter of an hour: a busy machine does not write more of them
+        // within the limit.
+        for start in (START..START + LENGTH).step_by(usize::try_from(HOUR / 4).unwrap()) {
+            write_quarter(&storage, start).await;
         }
         storage
     }
 
-    async fn write_hour(storage: &Storage, start: i64) {
+    async fn write_quarter(storage: &Storage, start: i64) {
         let run = statements(move |db: &mut AnyConnection| {
             Box::pin(async move {
                 let mut rows = LockRows::default();
-                let (mut at, end) = (start, start + HOUR);
+                let (mut at, end) = (start, start + HOUR / 4);
                 while at < end {
                     let count = Count {
                         group: "orders".to_owned(),

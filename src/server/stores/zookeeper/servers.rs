@@ -24,6 +24,8 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const LIMITS_INTERVAL: Duration = Duration::from_secs(60);
 /// How long it is not asked again for a word that is not permitted.
 const RETRY_NOT_PERMITTED: Duration = Duration::from_secs(60);
+/// The same for an AdminServer that did not reply, for example because it was starting.
+const RETRY_ADMIN_SERVER: Duration = Duration::from_secs(5);
 
 /// What one server replied in one round.
 struct ServerRound {
@@ -183,9 +185,12 @@ impl Zookeeper {
                 }
                 Err(failure) => {
                     replies.are_connections_complete = false;
-                    if failure != WordFailure::Unanswered {
-                        permissions.not_before = Some(now + RETRY_NOT_PERMITTED);
-                    }
+                    let not_before = match failure {
+                        WordFailure::NotPermitted => Some(now + RETRY_NOT_PERMITTED),
+                        WordFailure::AdminServer => Some(now + RETRY_ADMIN_SERVER),
+                        WordFailure::Unanswered => None,
+                    };
+                    permissions.not_before = permissions.not_before.max(not_before);
                     if failure == WordFailure::NotPermitted {
                         closed_words.push("cons");
                     }
