@@ -6,6 +6,7 @@ use super::search_audit;
 use crate::api::{group_config, lock_path};
 use crate::support::console::TestConsole;
 use crate::support::redis_nodes::RedisNodes;
+use crate::support::wait_until;
 
 const HOSTILE: &str = "lock:<script>alert(1)</script>\"'\r\n=cmd|' /C calc'!A0";
 
@@ -83,12 +84,13 @@ async fn the_page_of_a_lock_links_to_its_operations() {
     let console = TestConsole::start(vec![group_config("orders", &nodes)]).await;
     let api = console.api();
     super::acquire(&api, b"lock:a").await;
-    let page = api.get("/groups/orders/locks/lock%3Aa").await.text;
-    assert!(page.contains("Operations"));
-    assert!(
-        page.contains("/audit?group=orders&amp;key_encoded=lock%253Aa"),
-        "{page}"
-    );
+    let link = "/audit?group=orders&amp;key_encoded=lock%253Aa";
+    wait_until("the end of the operation is written", async || {
+        let page = api.get("/groups/orders/locks/lock%3Aa").await.text;
+        assert!(page.contains("Operations"));
+        page.contains(link)
+    })
+    .await;
     let page = api
         .get("/audit?group=orders&key_encoded=lock%253Aa")
         .await

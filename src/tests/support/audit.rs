@@ -39,9 +39,13 @@ pub async fn wait_for_entries(file: &Path, count: usize) -> Vec<Value> {
     .await
 }
 
-/// Verifies the hash chain in this storage.
+/// Verifies the hash chain in this storage, once it can be read: opening it takes seconds on a busy
+/// machine.
 pub async fn verify_chain(config: &StorageConfig) -> VerifyReport {
-    verify(&Storage::new(config, false), None).await.unwrap()
+    wait_for("the storage to be readable", async || {
+        verify(&Storage::new(config, false), None).await.ok()
+    })
+    .await
 }
 
 /// Runs a statement on the file without the console, as an attacker with write access could.
