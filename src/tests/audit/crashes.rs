@@ -2,9 +2,9 @@
 //! the audit log, no committed entry is lost, and every operation gets an end.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use lockkeeper::server::config::StorageConfig;
+use lockkeeper::server::storage::Storage;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -46,8 +46,12 @@ async fn acquire_and_force_release(
     }
 }
 
-async fn count_entries(file: &Path) -> usize {
-    entries(file).await.len()
+/// The number of entries. The storage stays open, because opening it takes longer than a request.
+async fn count_entries(storage: &Storage) -> i64 {
+    let mut db = storage.read().await.unwrap();
+    let count = sqlx::query("SELECT COUNT(*) FROM audit_entry");
+    let row = count.fetch_one(&mut *db).await.unwrap();
+    sqlx::Row::get(&row, 0)
 }
 
 #[tokio::test]
@@ -70,7 +74,8 @@ async fn after_twenty_kills_every_operation_that_changed_a_node_has_a_begin_and_
             stuck_locks.push((key, json!(fingerprint)));
         }
         let mut console = ServeProcess::start(serve_command(), directory.path()).await;
-        let before = count_entries(&file).await;
+        let storage = Storage::new(&StorageConfig::sqlite(&file), false);
+        let before = count_entries(&storage).await;
         let mut workers = tokio::task::JoinSet::new();
         for worker in 0..WORKERS {
             let stuck_locks = stuck_locks.split_off(stuck_locks.len() - OPERATIONS_PER_WORKER);
@@ -84,9 +89,10 @@ async fn after_twenty_kills_every_operation_that_changed_a_node_has_a_begin_and_
         }
         // Kill at a random entry between the first and the last. Each operation writes two entries,
         // or none if it is rejected, because a busy machine could not record its start in time.
-        let new_entries = rand::random_range(1..4 * WORKERS * OPERATIONS_PER_WORKER - 8);
+        let all_entries = i64::try_from(4 * WORKERS * OPERATIONS_PER_WORKER).unwrap();
+        let new_entries = rand::random_range(1..all_entries - 8);
         let wait_for_entries = async {
-            while count_entries(&file).await < before + new_entries {
+            while count_entries(&storage).await < before + new_entries {
                 tokio::task::yield_now().await;
             }
         };
