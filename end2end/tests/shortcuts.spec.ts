@@ -103,6 +103,8 @@ test('shortcuts open pages, and are ignored in text fields and while a dialog is
   await expect(page).toHaveURL(/^[^?]*\/(\?.*)?$/);
   await page.keyboard.press('Escape');
   await expect(keys).toBeHidden();
+  // Closing the dialog goes back in the history, which would cancel a navigation that starts meanwhile.
+  await expect.poll(() => page.evaluate(() => history.state)).not.toBe('dialog');
 
   // No single key changes a lock.
   await page.goto(console.url + lockPath('orders', 'lock:a'));
