@@ -66,8 +66,8 @@ memory_directory=/dev/shm
 min_free_gib=8
 use_memory_for_temporary_files() {
     local free
-    free=$(df --output=avail --block-size=1G "$memory_directory" 2>/dev/null | tail -n 1 | tr -d ' ')
-    [ "${free:-0}" -ge $min_free_gib ] || return 0
+    free=$(df --output=avail --block-size=1G "$memory_directory" 2>/dev/null | tail -n 1 | tr -d ' ') || return 0
+    [ "$free" -ge $min_free_gib ] || return 0
     TMPDIR=$(mktemp -d "$memory_directory/lockkeeper-tests.XXXXXX") || return 0
     export TMPDIR
     trap 'rm -rf "$TMPDIR"' EXIT
