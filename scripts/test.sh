@@ -65,12 +65,16 @@ with_timeout() {
 memory_directory=/dev/shm
 min_free_gib=8
 use_memory_for_temporary_files() {
-    local free
+    local free directory
     free=$(df --output=avail --block-size=1G "$memory_directory" 2>/dev/null | tail -n 1 | tr -d ' ') || return 0
     [ "$free" -ge $min_free_gib ] || return 0
-    TMPDIR=$(mktemp -d "$memory_directory/lockkeeper-tests.XXXXXX") || return 0
-    export TMPDIR
-    trap 'rm -rf "$TMPDIR"' EXIT
+    directory=$(mktemp -d "$memory_directory/lockkeeper-tests.XXXXXX") || return 0
+    # shellcheck disable=SC2064
+    trap "rm -rf '$directory'" EXIT
+    # Some systems forbid to execute files there, which a few tests do.
+    if cp "$(type -P true)" "$directory/" && "$directory/true" 2>/dev/null; then
+        export TMPDIR=$directory
+    fi
 }
 
 # See .config/nextest.toml for the settings. The benchmarks in src/bench are checked by clippy but
