@@ -71,7 +71,7 @@ use_memory_for_temporary_files() {
     directory=$(mktemp -d "$memory_directory/lockkeeper-tests.XXXXXX") || return 0
     # shellcheck disable=SC2064
     trap "rm -rf '$directory'" EXIT
-    # Some systems forbid to execute files there, which a few tests do.
+    # Some systems forbid executing files there, which a few tests do.
     if cp "$(type -P true)" "$directory/" && "$directory/true" 2>/dev/null; then
         export TMPDIR=$directory
     fi

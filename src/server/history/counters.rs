@@ -13,15 +13,16 @@ use crate::domain::{CounterSample, GroupView, Timestamp, Verdict};
 use crate::server::index::{Index, IndexSnapshot};
 use crate::server::storage::{Storage, StorageError, statements};
 
-/// How often is counted.
+/// How often the locks and attempts of each group are counted.
 const INTERVAL: Duration = Duration::from_secs(10);
 /// The lengths of the intervals in milliseconds, and how long their samples are kept. The last ones
 /// are kept as long as the holds.
 const STEPS_MS: [(i64, i64); 3] = [
     (10_000, 3_600_000),
     (60_000, 86_400_000),
-    (900_000, i64::MAX),
+    (LONGEST_STEP_MS, i64::MAX),
 ];
+const LONGEST_STEP_MS: i64 = 900_000;
 const INSERT: &str =
     "INSERT INTO history_counter (group_id, step_ms, at, max_held, attempts, slowest_us)";
 /// Adds a count to the intervals that contain it.
@@ -173,7 +174,7 @@ pub(super) async fn read(
     let step = STEPS_MS
         .iter()
         .find(covers)
-        .map_or(900_000, |(step, _)| *step);
+        .map_or(LONGEST_STEP_MS, |(step, _)| *step);
     let select = sqlx::query(SELECT)
         .bind(group_id)
         .bind(step)
@@ -200,8 +201,10 @@ mod tests {
     use super::*;
     use crate::server::config::StorageConfig;
 
+    /// The start of an interval of every length, in milliseconds since the epoch.
     const START: i64 = 1_795_200_300_000;
     const HOUR: i64 = 3_600_000;
+    const QUARTER: i64 = HOUR / 4;
     /// The counted time.
     const LENGTH: i64 = 26 * HOUR;
 
@@ -211,7 +214,7 @@ mod tests {
         let storage = Storage::new(&config, true);
         // One transaction for each quarter of an hour: a busy machine does not write more of them
         // within the limit.
-        for start in (START..START + LENGTH).step_by(usize::try_from(HOUR / 4).unwrap()) {
+        for start in (START..START + LENGTH).step_by(usize::try_from(QUARTER).unwrap()) {
             write_quarter(&storage, start).await;
         }
         storage
@@ -221,7 +224,7 @@ mod tests {
         let run = statements(move |db: &mut AnyConnection| {
             Box::pin(async move {
                 let mut rows = LockRows::default();
-                let (mut at, end) = (start, start + HOUR / 4);
+                let (mut at, end) = (start, start + QUARTER);
                 while at < end {
                     let count = Count {
                         group: "orders".to_owned(),

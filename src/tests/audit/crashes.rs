@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use lockkeeper::server::config::StorageConfig;
 use lockkeeper::server::storage::Storage;
 use serde_json::{Value, json};
+use sqlx::Row as _;
 use tokio::time::sleep;
 
 use super::{ServeProcess, serve_command, write_config};
@@ -13,7 +14,7 @@ use crate::api::lock_path;
 use crate::support::audit::{entries, verify_chain};
 use crate::support::console::ApiClient;
 use crate::support::redis_nodes::RedisNodes;
-use crate::support::{WAIT_TIMEOUT, wait_until};
+use crate::support::{WAIT_TIMEOUT, wait_for, wait_until};
 
 const KILLS: usize = 20;
 const WORKERS: usize = 4;
@@ -46,12 +47,12 @@ async fn acquire_and_force_release(
     }
 }
 
-/// The number of entries. The storage stays open, because opening it takes longer than a request.
-async fn count_entries(storage: &Storage) -> i64 {
-    let mut db = storage.read().await.unwrap();
+/// The number of entries; `None` while the storage cannot be read. It stays open, because opening it
+/// takes longer than a request.
+async fn count_entries(storage: &Storage) -> Option<i64> {
+    let mut db = storage.read().await.ok()?;
     let count = sqlx::query("SELECT COUNT(*) FROM audit_entry");
-    let row = count.fetch_one(&mut *db).await.unwrap();
-    sqlx::Row::get(&row, 0)
+    Some(count.fetch_one(&mut *db).await.unwrap().get(0))
 }
 
 #[tokio::test]
@@ -75,7 +76,7 @@ async fn after_twenty_kills_every_operation_that_changed_a_node_has_a_begin_and_
         }
         let mut console = ServeProcess::start(serve_command(), directory.path()).await;
         let storage = Storage::new(&StorageConfig::sqlite(&file), false);
-        let before = count_entries(&storage).await;
+        let before = wait_for("the entries", async || count_entries(&storage).await).await;
         let mut workers = tokio::task::JoinSet::new();
         for worker in 0..WORKERS {
             let stuck_locks = stuck_locks.split_off(stuck_locks.len() - OPERATIONS_PER_WORKER);
@@ -88,15 +89,20 @@ async fn after_twenty_kills_every_operation_that_changed_a_node_has_a_begin_and_
             ));
         }
         // Kill at a random entry between the first and the last. Each operation writes two entries,
-        // or none if it is rejected, because a busy machine could not record its start in time.
+        // or fewer if it is rejected, because a busy machine did not record its start in time.
         let all_entries = i64::try_from(4 * WORKERS * OPERATIONS_PER_WORKER).unwrap();
         let new_entries = rand::random_range(1..all_entries - 8);
         let wait_for_entries = async {
-            while count_entries(&storage).await < before + new_entries {
+            let has_too_few = |count| count < before + new_entries;
+            while count_entries(&storage).await.is_none_or(has_too_few) {
                 tokio::task::yield_now().await;
             }
         };
-        let all_requests = async { while workers.join_next().await.is_some() {} };
+        let all_requests = async {
+            while let Some(worker) = workers.join_next().await {
+                worker.expect("every request has a response before the kill");
+            }
+        };
         tokio::select! {
             () = wait_for_entries => {}
             () = all_requests => {}

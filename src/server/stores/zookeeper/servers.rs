@@ -22,9 +22,9 @@ use crate::server::stores::server_states::{ServerReport, SessionCounts, SessionL
 const INTERVAL: Duration = Duration::from_secs(1);
 /// How often the session limits are read. They change with a restart of the server.
 const LIMITS_INTERVAL: Duration = Duration::from_secs(60);
-/// How long it is not asked again for a word that is not permitted.
+/// How long no server is asked about sessions after one did not permit the word for it.
 const RETRY_NOT_PERMITTED: Duration = Duration::from_secs(60);
-/// The same for an AdminServer that did not reply, for example because it was starting.
+/// The same after an AdminServer did not reply, for example because it was starting.
 const RETRY_ADMIN_SERVER: Duration = Duration::from_secs(5);
 
 /// What one server replied in one round.
@@ -33,10 +33,10 @@ struct ServerRound {
     info: Option<ServerInfo>,
 }
 
-/// When the words are sent again.
+/// When the servers are asked about sessions again.
 #[derive(Default)]
 pub(super) struct WordPermissions {
-    /// Until then, a server does not permit them.
+    /// Not before this time, because a word was not permitted or an AdminServer did not reply.
     not_before: Option<Instant>,
     /// When the session limits are read next.
     limits_due: Option<Instant>,
