@@ -71,6 +71,8 @@ use_memory_for_temporary_files() {
     directory=$(mktemp -d "$memory_directory/lockkeeper-tests.XXXXXX") || return 0
     # shellcheck disable=SC2064
     trap "rm -rf '$directory'" EXIT
+    # As root, the tests run PostgreSQL as another user, who must be able to reach its files.
+    chmod 755 "$directory"
     # Some systems forbid executing files there, which a few tests do.
     if cp "$(type -P true)" "$directory/" && "$directory/true" 2>/dev/null; then
         export TMPDIR=$directory
