@@ -135,12 +135,12 @@ pub fn source(source: RenewalSource) -> &'static str {
 pub fn ended(ending: Option<HoldEndReason>) -> &'static str {
     match (locale(), ending) {
         (_, None) => holds_now(),
-        (Locale::English, Some(HoldEndReason::Released)) => "ended before expiry",
+        (Locale::English, Some(HoldEndReason::Released)) => "released",
         (Locale::English, Some(HoldEndReason::Expired)) => "expired",
         (Locale::English, Some(HoldEndReason::TakenOver)) => "taken over",
         (Locale::English, Some(HoldEndReason::Forced)) => "force-released",
         (Locale::English, Some(HoldEndReason::Unknown)) => "end not observed",
-        (Locale::Chinese, Some(HoldEndReason::Released)) => "租约到期前结束",
+        (Locale::Chinese, Some(HoldEndReason::Released)) => "已释放",
         (Locale::Chinese, Some(HoldEndReason::Expired)) => "已过期",
         (Locale::Chinese, Some(HoldEndReason::TakenOver)) => "被其他持有者获取",
         (Locale::Chinese, Some(HoldEndReason::Forced)) => "被强制释放",
