@@ -26,7 +26,7 @@ pub use self::reason::{AdviceReason, more};
 use self::signs::{Sign, TargetHold, age_ms};
 use super::library::LockPurpose;
 use super::{
-    BlockingLock, Evidence, Fingerprint, Format, HoldStats, Lease, Lock, Timestamp, Verdict,
+    BlockingLock, Evidence, Fingerprint, Format, HoldStats, Lease, Lock, Owner, Timestamp, Verdict,
 };
 
 /// What the advice is computed from.
@@ -205,15 +205,15 @@ pub enum Alternative {
     },
     /// Stop the process of the owner, which ends the lock.
     StopOwner {
-        /// The name of the owner.
-        owner: String,
+        /// The owner.
+        owner: Owner,
         /// The longest time after which the lock has ended then; null if it has no lease.
         ends_within_ms: Option<u64>,
     },
     /// Check that the process of the owner has ended, and release the lock then.
     CheckOwner {
-        /// The name of the owner.
-        owner: String,
+        /// The owner.
+        owner: Owner,
     },
 }
 
@@ -350,7 +350,7 @@ fn alternatives(
         owners.find(|owner| owner.fingerprint == *fingerprint)
     });
     if let Some(owner) = shown_owner.or(lock.owners.first()) {
-        let owner = owner.display_name();
+        let owner = owner.clone();
         instead.push(match level {
             AdviceLevel::OwnerAlive => Alternative::StopOwner {
                 owner,

@@ -77,13 +77,17 @@ impl fmt::Display for Alternative {
                 ends_within_ms: Some(ms),
             } => write!(
                 f,
-                "Stop the process of {owner}; the lock then ends within {}",
+                "Stop the process of {}; the lock then ends within {}",
+                owner.display_name(),
                 span(*ms)
             ),
-            Self::StopOwner { owner, .. } => write!(f, "Stop the process of {owner}"),
+            Self::StopOwner { owner, .. } => {
+                write!(f, "Stop the process of {}", owner.display_name())
+            }
             Self::CheckOwner { owner } => write!(
                 f,
-                "Check that the process of {owner} has ended before the release"
+                "Check that the process of {} has ended before the release",
+                owner.display_name()
             ),
         }
     }

@@ -1,7 +1,7 @@
 //! The advice before a forced release. The English texts of the facts are those of the domain.
 
 use super::format::{escape_invisible, span};
-use super::{Locale, locale, punctuation, terms};
+use super::{Locale, locale, lock, punctuation, terms};
 use crate::domain::release_advice::{
     self, AdviceLevel, Alternative, BackendActivity, Demand, LockEnd,
 };
@@ -141,9 +141,15 @@ fn chinese_alternative(alternative: &Alternative) -> String {
         Alternative::StopOwner {
             owner,
             ends_within_ms: Some(ms),
-        } => format!("停止 {owner} 的进程，锁随后会在 {}内结束", span(*ms)),
-        Alternative::StopOwner { owner, .. } => format!("停止 {owner} 的进程"),
-        Alternative::CheckOwner { owner } => format!("释放前确认 {owner} 的进程已经结束"),
+        } => format!(
+            "停止 {} 的进程，锁随后会在 {}内结束",
+            lock::name(owner),
+            span(*ms)
+        ),
+        Alternative::StopOwner { owner, .. } => format!("停止 {} 的进程", lock::name(owner)),
+        Alternative::CheckOwner { owner } => {
+            format!("释放前确认 {} 的进程已经结束", lock::name(owner))
+        }
     }
 }
 
