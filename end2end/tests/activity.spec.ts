@@ -182,6 +182,22 @@ test('a failed refresh keeps the history and is reported', async ({ page, server
   await expect(page.getByText(/^Not refreshed since/)).toBeHidden();
 });
 
+test.describe('many events on a phone', () => {
+  test.use({ viewport: { width: 390, height: 844 } });
+
+  test('the first thirty are listed, and a button shows the others', async ({ page, servers }) => {
+    const { nodes, console } = await startGroup(servers);
+    for (let n = 0; n < 35; n++) await acquireLock(nodes, `lock:${n}`, `${n}`.padStart(32, 'a'), 600_000);
+    await observedOwner(console, 'lock:34');
+    await open(page, console, '/activity');
+    const events = page.getByRole('list', { name: 'Events' }).getByRole('listitem');
+    await expect(events).toHaveCount(30);
+    await page.getByRole('button', { name: /^Show all \d+ events$/ }).click();
+    await expect.poll(() => events.count()).toBeGreaterThanOrEqual(35);
+    await expect(page.getByRole('button', { name: /^Show all/ })).toBeHidden();
+  });
+});
+
 for (const [name, viewport] of Object.entries({ 'on a desktop': { width: 1280, height: 800 }, 'on a phone': { width: 390, height: 844 } })) {
   test.describe(name, () => {
     test.use({ viewport });

@@ -13,11 +13,15 @@ use crate::domain::activity::events::{
 use crate::domain::activity::time_range::TimeRange;
 use crate::ui::activity_view::ActivityView;
 use crate::ui::i18n::{activity as t, terms};
-use crate::ui::kit::{Badge, Link, Tone};
+use crate::ui::kit::{Badge, Button, Link, Tone};
 use crate::ui::{format, paths};
 
 /// The number of events that are listed.
 const MAX_EVENTS: usize = 200;
+/// The number of them that are listed at first on a narrow screen, where the whole page scrolls.
+const MAX_FOLDED_EVENTS: usize = 30;
+/// Hides the others there.
+const FOLDED: &str = "[@media(scripting:enabled)]:max-md:[&>li:nth-child(n+31)]:hidden";
 
 /// The events, the latest first.
 #[component]
@@ -59,6 +63,23 @@ pub fn EventList(
         let more = shown.with(Vec::len).saturating_sub(MAX_EVENTS);
         (more > 0).then(|| view! { <p class="pt-2 text-muted">{t::more_events(more)}</p> })
     };
+    let is_unfolded = RwSignal::new(false);
+    let list_class = move || {
+        let folded = if is_unfolded.get() { "" } else { FOLDED };
+        format!("flex flex-col md:max-h-[64vh] md:overflow-y-auto {folded}")
+    };
+    let unfold_button = move || {
+        let listed = shown.with(Vec::len).min(MAX_EVENTS);
+        let is_folded = listed > MAX_FOLDED_EVENTS && !is_unfolded.get();
+        is_folded.then(|| {
+            let on_press = move |()| is_unfolded.set(true);
+            view! {
+                <div class="pt-1 md:hidden">
+                    <Button on_press>{t::show_all_events(listed)}</Button>
+                </div>
+            }
+        })
+    };
     let empty = move || {
         shown
             .with(Vec::is_empty)
@@ -78,11 +99,12 @@ pub fn EventList(
                 </nav>
             </div>
             {empty}
-            <ol class="flex flex-col md:max-h-[64vh] md:overflow-y-auto" aria-labelledby="events-title">
+            <ol class=list_class aria-labelledby="events-title">
                 <For each=listed key=event_key let:event>
                     <EventRow event view range />
                 </For>
             </ol>
+            {unfold_button}
             {more}
         </section>
     }
