@@ -11,6 +11,7 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use futures::TryStreamExt as _;
+use serde::Deserialize;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe, Database as _, Postgres, Row as _};
 
@@ -34,6 +35,29 @@ const FILTER_TIMEOUT: Duration = Duration::from_secs(2);
 /// The columns that current and ended holds have.
 const COLUMNS: &str = "h.lock_id, h.owner, h.label, h.started_at, h.start_source, h.uncertainty_ms, h.renewals, \
     h.min_margin_ms, h.attempts";
+
+/// The columns of a hold as one JSON array. sqlx copies each value of a row twice; with a column for
+/// each of them, `GET /api/v1/history` takes 160 ms for 10,000 holds instead of 110 ms.
+///
+/// A newer console may have written a format, source or reason that this one does not know.
+#[derive(Deserialize)]
+struct PackedHold {
+    owner: i64,
+    label: Option<String>,
+    started_at: i64,
+    start_source: i64,
+    uncertainty_ms: Option<i64>,
+    renewals: i64,
+    min_margin_ms: Option<i64>,
+    attempts: Option<i64>,
+    ended_at: Option<i64>,
+    end_reason: Option<i64>,
+    format: String,
+}
+
+/// The fields of [`PackedHold`], in their order.
+const PACKED_COLUMNS: &str = "h.owner, h.label, h.started_at, h.start_source, h.uncertainty_ms, h.renewals, \
+    h.min_margin_ms, h.attempts, h.ended_at, h.end_reason, l.format";
 
 /// The locks of a group that a query selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -230,9 +254,13 @@ async fn read_page(
         )
     });
     let ranges: Vec<String> = std::iter::once(current).chain(ended).map(range).collect();
+    let json_array = match is_postgres {
+        true => "json_build_array",
+        false => "json_array",
+    };
     let select = format!(
-        "SELECT h.*, l.lock_key, l.format FROM ({} ORDER BY started_at DESC LIMIT $4) h \
-         JOIN history_lock l ON l.id = h.lock_id",
+        "SELECT l.lock_key, CAST({json_array}({PACKED_COLUMNS}) AS TEXT) \
+         FROM ({} ORDER BY started_at DESC LIMIT $4) h JOIN history_lock l ON l.id = h.lock_id",
         ranges.join(" UNION ALL ")
     );
     let mut holds = Vec::new();
@@ -291,38 +319,31 @@ impl OwnerClause {
     }
 }
 
-/// Reads the columns by their position, so that their names are not compared in each of up to
-/// 10,000 rows.
 fn read_hold(row: &AnyRow, group: &str) -> Result<RecordedHold, sqlx::Error> {
-    let number = |column: usize| row.try_get::<Option<i64>, _>(column);
-    let unsigned = |column: usize| Ok::<_, sqlx::Error>(number(column)?.and_then(to_u64));
-    let fingerprint = owner_from_code(row.try_get(1)?);
-    let ended_at = number(9)?.map(Timestamp::from_millis);
-    let end_reason = number(10)?.map(|code| {
-        // A newer console may have written a reason that this one does not know.
-        HoldEndReason::from_code(code).unwrap_or(HoldEndReason::Unknown)
-    });
-    // The same applies to the format.
-    let format: &str = row.try_get(12)?;
+    let packed: PackedHold =
+        serde_json::from_str(row.try_get(1)?).map_err(|error| sqlx::Error::Decode(error.into()))?;
+    let fingerprint = owner_from_code(packed.owner);
     Ok(RecordedHold {
         id: LockId {
             group: group.to_owned(),
-            key: LockKey::new(row.try_get::<&[u8], _>(11)?),
+            key: LockKey::new(row.try_get::<&[u8], _>(0)?),
         },
-        format: format.parse().unwrap_or(Format::Plain),
+        format: packed.format.parse().unwrap_or(Format::Plain),
         hold: Hold {
             fingerprint: fingerprint.ok_or_else(|| sqlx::Error::Decode("no fingerprint".into()))?,
-            label: row.try_get(2)?,
-            started_at: Timestamp::from_millis(row.try_get(3)?),
-            started_at_source: StartSource::from_code(row.try_get(4)?)
+            label: packed.label,
+            started_at: Timestamp::from_millis(packed.started_at),
+            started_at_source: StartSource::from_code(packed.start_source)
                 .unwrap_or(StartSource::FirstSeen),
-            started_at_uncertainty_ms: unsigned(5)?,
-            ended_at,
-            end_reason,
-            renewal_count: u32::try_from(row.try_get::<i64, _>(6)?).unwrap_or(u32::MAX),
+            started_at_uncertainty_ms: packed.uncertainty_ms.and_then(to_u64),
+            ended_at: packed.ended_at.map(Timestamp::from_millis),
+            end_reason: packed
+                .end_reason
+                .map(|code| HoldEndReason::from_code(code).unwrap_or(HoldEndReason::Unknown)),
+            renewal_count: u32::try_from(packed.renewals).unwrap_or(u32::MAX),
         },
-        min_margin_ms: unsigned(7)?,
-        attempts: unsigned(8)?,
+        min_margin_ms: packed.min_margin_ms.and_then(to_u64),
+        attempts: packed.attempts.and_then(to_u64),
     })
 }
 
