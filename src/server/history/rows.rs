@@ -5,8 +5,9 @@ use sqlx::any::{AnyArguments, AnyRow};
 use sqlx::query::Query;
 use sqlx::{Any, AnyConnection, AssertSqlSafe};
 
-/// Rows per statement. For each parameter, sqlx searches its name among all of the statement: with
-/// 50 rows, writing takes half as much CPU time again.
+use crate::server::storage::row_placeholders;
+
+/// Rows per statement. Each number of rows is a separate prepared statement that connections cache.
 const MAX_ROWS: usize = 10;
 
 /// A value of a row.
@@ -57,7 +58,10 @@ impl<const WIDTH: usize> Rows<WIDTH> {
     ) -> BoxFuture<'db, Result<(), sqlx::Error>> {
         Box::pin(async move {
             for rows in self.0.chunks(MAX_ROWS) {
-                let statement = format!("{before} {}{after}", placeholders::<WIDTH>(rows.len()));
+                let statement = format!(
+                    "{before} VALUES {}{after}",
+                    row_placeholders(db, rows.len(), WIDTH)
+                );
                 let query = sqlx::query(AssertSqlSafe(statement));
                 bind(query, rows.concat()).execute(&mut *db).await?;
             }
@@ -75,25 +79,16 @@ impl<const WIDTH: usize> Rows<WIDTH> {
         Box::pin(async move {
             let mut fetched = Vec::new();
             for rows in self.0.chunks(MAX_ROWS) {
-                let statement = format!("{before} {}{after}", placeholders::<WIDTH>(rows.len()));
+                let statement = format!(
+                    "{before} VALUES {}{after}",
+                    row_placeholders(db, rows.len(), WIDTH)
+                );
                 let query = sqlx::query(AssertSqlSafe(statement));
                 fetched.extend(bind(query, rows.concat()).fetch_all(&mut *db).await?);
             }
             Ok(fetched)
         })
     }
-}
-
-/// `VALUES ($1, $2), ($3, $4)`.
-fn placeholders<const WIDTH: usize>(rows: usize) -> String {
-    let row = |row: usize| {
-        let columns = (1..=WIDTH).map(|column| format!("${}", row * WIDTH + column));
-        format!("({})", columns.collect::<Vec<_>>().join(", "))
-    };
-    format!(
-        "VALUES {}",
-        (0..rows).map(row).collect::<Vec<_>>().join(", ")
-    )
 }
 
 /// Binds values in order.

@@ -16,6 +16,7 @@ mod expired;
 mod folder;
 mod migrations;
 mod options;
+mod row_placeholders;
 mod sqlite;
 mod writer;
 
@@ -30,6 +31,7 @@ use tokio::time::timeout;
 
 pub use error::StorageError;
 pub use expired::delete_expired;
+pub use row_placeholders::row_placeholders;
 
 use super::config::{StorageConfig, StorageUrl};
 use connections::Connections;
