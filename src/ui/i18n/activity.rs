@@ -75,7 +75,7 @@ messages! {
     problem_events: "Problems", "问题";
     node_events: "Nodes", "节点";
     no_events: "No events of this kind in the range.", "此范围内没有此类事件。";
-    show_all_events(n: usize): "Show all {n} events", "显示全部 {n} 个事件";
+    show_events(n: usize): "Show {n} events", "显示 {n} 个事件";
     more_events(n: usize): one "1 earlier event is not shown.", other "{n} earlier events are not shown.", "另有 {n} 个更早的事件未显示。";
     center_on(time: String): "Show the time around {time}", "显示 {time} 前后的情况";
     acquired: "acquired", "获取";

@@ -75,7 +75,7 @@ pub fn EventList(
             let on_press = move |()| is_unfolded.set(true);
             view! {
                 <div class="pt-1 md:hidden">
-                    <Button on_press>{t::show_all_events(listed)}</Button>
+                    <Button on_press>{t::show_events(listed)}</Button>
                 </div>
             }
         })
