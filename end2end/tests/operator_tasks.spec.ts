@@ -93,7 +93,7 @@ test.describe('on a screen of 1440 by 900 pixels', () => {
     await page.goto(`${url}/owners`);
     await waitUntilLive(page);
     const owners = page.getByRole('table', { name: 'Owners' });
-    // Of the demo's owners with a label, the only one that never releases its lock.
+    // This owner never releases its lock. Others in the demo hold theirs for seconds at a time.
     const owner = owners.getByRole('link', { name: '02:42:ac:11:00:07', exact: true });
     await expect(owner).toBeVisible();
     const operator = new Operator(page, testInfo);

@@ -102,7 +102,8 @@ impl AdviceFacts {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum AdviceLevel {
-    /// The owner is active: after a release, a second client can enter while the first one works.
+    /// The owner is active: after a release, a second client can acquire the lock while the first
+    /// one works.
     OwnerAlive,
     /// There is too little evidence for either.
     Unknown,

@@ -11,7 +11,7 @@ impl fmt::Display for AdviceLevel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::OwnerAlive => {
-                "Assume that the owner is alive: after a release, a second client can enter while the first one works"
+                "Assume that the owner is alive: after a release, a second client can acquire the lock while the first one works"
             }
             Self::OwnerSilent => "Owner is silent: expected signs of life are missing",
             Self::Unknown => "Not known whether the owner is alive",

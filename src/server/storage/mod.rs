@@ -2,9 +2,10 @@
 //! written once for both.
 //!
 //! `sqlx::Any` is used instead of an enum of two pools: arguments, rows and transactions have one
-//! type, so that a statement is a single call. `$1` has the same meaning in both databases, and the
-//! differences between them (opening a connection, one lock) are in this module. `Any` supports
-//! integers, text and bytes, which is all that is stored: times are integer milliseconds.
+//! type, so that a statement is a single call. `$1` has the same meaning in both databases; they differ
+//! in opening a connection, the placeholders of several rows, one lock and one query with JSON.
+//! `Any` supports integers, text and bytes, which is all that is stored: times are integer
+//! milliseconds.
 //!
 //! All writes are executed by one task in the order of submission, and waiting writes are committed
 //! together (`writer`). Reads use a small pool. Connections are opened on first use and reopened

@@ -22,9 +22,9 @@ pub const READER_PRAGMAS: &str = "PRAGMA busy_timeout = 1500; PRAGMA query_only 
 /// In WAL mode, readers and the writer do not block each other. With `NORMAL`, a commit survives
 /// the crash of any process, and is synced to disk with the next synced commit. SQLite has no queue
 /// for waiting writers: with twenty processes, one in several hundred writes waited for longer than
-/// 1.5 s. The journal of a statement with many rows would be a temporary file.
-const WRITER_PRAGMAS: &str = "PRAGMA busy_timeout = 4000; PRAGMA synchronous = NORMAL; \
-    PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY";
+/// 1.5 s.
+const WRITER_PRAGMAS: &str =
+    "PRAGMA busy_timeout = 4000; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON";
 /// Modifies the file, which another process may have locked.
 const ENABLE_WAL: &str = "PRAGMA journal_mode = WAL";
 /// Larger files are not checked on opening, because that would take seconds; `lockkeeper check`

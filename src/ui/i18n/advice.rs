@@ -20,7 +20,7 @@ messages! {
     alive: "assumed alive", "应视为仍在运行";
     silent: "silent", "无响应";
     unknown: "unknown", "未知";
-    owner_alive_is: "After a release, a second client can enter while the first one works.", "释放后，第二个客户端可能在第一个仍在工作时进入。";
+    owner_alive_is: "After a release, a second client can acquire the lock while the first one works.", "释放后，第二个客户端可能在第一个仍在工作时获取该锁。";
     owner_silent_is: "Expected signs of life are missing.", "未观测到应有的活动迹象。";
     owner_unknown_is: "There is too little evidence whether the owner is alive.", "依据不足，无法判断持有者是否仍在运行。";
     next_renewal(library: &str, left: &str, reaction: &str): "{library} renews again in {left}. After a release: {reaction}.", "{library} 将在 {left}后再次续租。释放后：{reaction}。";

@@ -22,7 +22,7 @@ use crate::server::stores::server_states::{ServerReport, SessionCounts, SessionL
 const INTERVAL: Duration = Duration::from_secs(1);
 /// How often the session limits are read. They change with a restart of the server.
 const LIMITS_INTERVAL: Duration = Duration::from_secs(60);
-/// How long no server is asked about sessions after one did not permit the word for it.
+/// How long no server is asked about sessions after one did not permit the four-letter word `cons`.
 const RETRY_NOT_PERMITTED: Duration = Duration::from_secs(60);
 /// The same after an AdminServer did not reply, for example because it was starting.
 const RETRY_ADMIN_SERVER: Duration = Duration::from_secs(5);
@@ -35,25 +35,25 @@ struct ServerRound {
 
 /// When the servers are asked about sessions again.
 #[derive(Default)]
-pub(super) struct WordPermissions {
-    /// Not before this time, because a word was not permitted or an AdminServer did not reply.
+struct SessionSchedule {
+    /// Not before this time, because `cons` was not permitted or an AdminServer did not reply.
     not_before: Option<Instant>,
     /// When the session limits are read next.
     limits_due: Option<Instant>,
 }
 
-/// Why a server has no report about sessions.
+/// Why sessions were not read from a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum WordFailure {
-    /// The word is not permitted.
+enum SessionReadError {
+    /// The four-letter word is not permitted.
     NotPermitted,
-    /// The AdminServer has no report.
+    /// The AdminServer did not reply, or its reply was not understood.
     AdminServer,
     /// The server did not reply.
     Unanswered,
 }
 
-impl From<WordError> for WordFailure {
+impl From<WordError> for SessionReadError {
     fn from(error: WordError) -> Self {
         match error {
             WordError::NotPermitted => Self::NotPermitted,
@@ -69,9 +69,8 @@ impl Zookeeper {
         let (stop, clock) = (self.service.stop.clone(), self.service.clock.clone());
         tokio::spawn(async move {
             let checking = async {
-                let mut permissions = WordPermissions::default();
-                while let Some(servers) = check(&store, &mut permissions).await {
-                    let _: usize = servers;
+                let mut schedule = SessionSchedule::default();
+                while check(&store, &mut schedule).await.is_some() {
                     clock.sleep(INTERVAL).await;
                 }
             };
@@ -141,15 +140,15 @@ impl Zookeeper {
     }
 
     /// Asks the servers about sessions, where they permit it.
-    async fn read_sessions(&self, infos: &[Option<ServerInfo>], permissions: &mut WordPermissions) {
+    async fn read_sessions(&self, infos: &[Option<ServerInfo>], schedule: &mut SessionSchedule) {
         let now = Instant::now();
-        if permissions.not_before.is_some_and(|at| now < at) {
+        if schedule.not_before.is_some_and(|at| now < at) {
             return;
         }
-        permissions.not_before = None;
-        let reads_limits = permissions.limits_due.is_none_or(|at| now >= at);
+        schedule.not_before = None;
+        let reads_limits = schedule.limits_due.is_none_or(|at| now >= at);
         if reads_limits {
-            permissions.limits_due = Some(now + LIMITS_INTERVAL);
+            schedule.limits_due = Some(now + LIMITS_INTERVAL);
         }
         let serving = self.servers.iter().zip(infos).enumerate();
         let serving =
@@ -186,20 +185,20 @@ impl Zookeeper {
                 Err(failure) => {
                     replies.are_connections_complete = false;
                     let not_before = match failure {
-                        WordFailure::NotPermitted => Some(now + RETRY_NOT_PERMITTED),
-                        WordFailure::AdminServer => Some(now + RETRY_ADMIN_SERVER),
-                        WordFailure::Unanswered => None,
+                        SessionReadError::NotPermitted => Some(now + RETRY_NOT_PERMITTED),
+                        SessionReadError::AdminServer => Some(now + RETRY_ADMIN_SERVER),
+                        SessionReadError::Unanswered => None,
                     };
-                    permissions.not_before = permissions.not_before.max(not_before);
-                    if failure == WordFailure::NotPermitted {
+                    schedule.not_before = schedule.not_before.max(not_before);
+                    if failure == SessionReadError::NotPermitted {
                         closed_words.push("cons");
                     }
                 }
             }
             match deadlines {
                 Ok(deadlines) => replies.deadlines = replies.deadlines.take().or(deadlines),
-                Err(WordFailure::NotPermitted) => closed_words.push("dump"),
-                Err(WordFailure::AdminServer | WordFailure::Unanswered) => {}
+                Err(SessionReadError::NotPermitted) => closed_words.push("dump"),
+                Err(SessionReadError::AdminServer | SessionReadError::Unanswered) => {}
             }
             self.service.servers.update_facts(index, |facts| {
                 facts.session_limits = limits.or(facts.session_limits);
@@ -217,12 +216,12 @@ impl Zookeeper {
     async fn read_connections(
         &self,
         server: &Server,
-    ) -> Result<Vec<ClientConnection>, WordFailure> {
+    ) -> Result<Vec<ClientConnection>, SessionReadError> {
         if let Some(admin) = &self.admin {
             let connections = admin.connections(server).await;
             return connections.map_err(|error| {
                 tracing::debug!(server = %server.address(), "AdminServer: {error}");
-                WordFailure::AdminServer
+                SessionReadError::AdminServer
             });
         }
         let limit = self.service.config.connect_timeout;
@@ -235,7 +234,7 @@ impl Zookeeper {
         &self,
         server: &Server,
         info: &ServerInfo,
-    ) -> Result<Option<SessionDeadlines>, WordFailure> {
+    ) -> Result<Option<SessionDeadlines>, SessionReadError> {
         if !info.has_deadlines() {
             return Ok(None);
         }
@@ -243,7 +242,7 @@ impl Zookeeper {
             let deadlines = admin.deadlines(server).await;
             return deadlines.map(Some).map_err(|error| {
                 tracing::debug!(server = %server.address(), "AdminServer: {error}");
-                WordFailure::AdminServer
+                SessionReadError::AdminServer
             });
         }
         let limit = self.service.config.connect_timeout;
@@ -329,8 +328,8 @@ fn count_sessions(timeouts: &[Duration], limits: Option<SessionLimits>) -> Sessi
     }
 }
 
-/// One round over all servers. Returns the number of servers, or `None` if the group is gone.
-async fn check(store: &Weak<Zookeeper>, permissions: &mut WordPermissions) -> Option<usize> {
+/// One round over all servers. `None` if the group is gone.
+async fn check(store: &Weak<Zookeeper>, schedule: &mut SessionSchedule) -> Option<()> {
     let store = store.upgrade()?;
     let checks = store.servers.iter().enumerate().map(|(index, server)| {
         let store = &store;
@@ -344,6 +343,6 @@ async fn check(store: &Weak<Zookeeper>, permissions: &mut WordPermissions) -> Op
     });
     let infos = futures::future::join_all(checks).await;
     store.record_lags(&infos);
-    store.read_sessions(&infos, permissions).await;
-    Some(infos.len())
+    store.read_sessions(&infos, schedule).await;
+    Some(())
 }

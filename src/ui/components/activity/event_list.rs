@@ -20,7 +20,8 @@ use crate::ui::{format, paths};
 const MAX_EVENTS: usize = 200;
 /// The number of them that are listed at first on a narrow screen, where the whole page scrolls.
 const MAX_FOLDED_EVENTS: usize = 30;
-/// Hides the others there.
+/// Hides the later ones there, if the button that shows them works. Tailwind finds only literal
+/// classes, so the number is repeated: the first hidden event is the 31st.
 const FOLDED: &str = "[@media(scripting:enabled)]:max-md:[&>li:nth-child(n+31)]:hidden";
 
 /// The events, the latest first.
