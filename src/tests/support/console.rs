@@ -10,7 +10,8 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use lockkeeper::server::clock::Clock;
-use lockkeeper::server::config::{Config, GroupConfig, LimitsConfig, StorageConfig};
+use lockkeeper::server::config::{Config, GroupConfig, LimitsConfig, LogFormat, StorageConfig};
+use lockkeeper::server::telemetry::logs;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -51,6 +52,8 @@ impl TestConsole {
     /// Starts a console with this configuration. It listens on a free port, whatever the
     /// configuration names.
     pub async fn start_with_config(mut config: Config, clock: Clock) -> Self {
+        // The output of a failed test then has the causes that responses do not contain.
+        logs::start("warn", LogFormat::Text, None).unwrap();
         let data_dir = tempfile::tempdir().unwrap();
         if config.storage == StorageConfig::default() {
             config.storage = StorageConfig::sqlite(data_dir.path().join("lockkeeper.db"));
