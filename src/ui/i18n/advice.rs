@@ -23,7 +23,7 @@ messages! {
     owner_alive_is: "After a release, a second client can acquire the lock while the first one works.", "释放后，第二个客户端可能在第一个仍在工作时获取该锁。";
     owner_silent_is: "Expected signs of life are missing.", "未观测到应有的活动迹象。";
     owner_unknown_is: "There is too little evidence whether the owner is alive.", "依据不足，无法判断持有者是否仍在运行。";
-    next_renewal(library: &str, left: &str, reaction: &str): "{library} renews again in {left}. After a release: {reaction}.", "{library} 将在 {left}后再次续租。释放后：{reaction}。";
+    next_renewal(library: &str, left: &str, reaction: &str): "{library}: the next renewal is expected in {left}. After a release, {reaction}.", "{library}：预计 {left}后再次续租。释放后，{reaction}。";
     reaction(library: &str, reaction: &str): "{library}: after a release, {reaction}.", "{library}：释放后，{reaction}。";
     no_demand: "No waiters or attempts observed", "未观测到等待者或获取尝试";
     waiting(n: u32): one "1 client waiting", other "{n} clients waiting", "{n} 个客户端在等待";
