@@ -331,3 +331,32 @@ test('flags in one row are readable at every width', async ({ page, servers }) =
     }
   }
 });
+
+test('in a window of 1280 pixels, neither an interval of renewals nor the name of a group is cut', async ({ page, servers }) => {
+  const nodes = await servers.startNodes(3);
+  const names = ['inventory', 'payments', 'scheduler', 'warehouse'];
+  const groups = names.map((name) => ({ name, nodes, keys: [`${name}:*`], environment: 'production' as const }));
+  const console = await servers.startConsole(...groups);
+  await acquireLock(nodes, 'payments:lock', 'token', 60_000);
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await open(page, console);
+
+  const renewal = setInterval(() => void Promise.all(nodes.map((node) => node.redis.pexpire('payments:lock', 60_000))), 600);
+  try {
+    const interval = row(page, 'payments:lock').locator('.cell-renewals');
+    await expect(interval).toContainText(/^\d{3} ms$/);
+    expect(await interval.evaluate((cell) => cell.scrollWidth - cell.clientWidth)).toBeLessThanOrEqual(0);
+  } finally {
+    clearInterval(renewal);
+  }
+
+  for (const name of names) {
+    const missing = page.locator('.group-card').getByText(name, { exact: true }).evaluate((element) => {
+      const text = document.createRange();
+      text.selectNodeContents(element);
+      return text.getBoundingClientRect().width - element.getBoundingClientRect().width;
+    });
+    expect(await missing).toBeLessThanOrEqual(0);
+    await expect(page.locator('.group-card', { hasText: name }).getByText('can lose 1 more')).toBeInViewport({ ratio: 1 });
+  }
+});

@@ -144,8 +144,8 @@ fn GroupCard(name: String) -> impl IntoView {
             {move || view! { <QuorumRing nodes=nodes.get() /> }}
             <span class="group-card-text">
                 <span class="flex min-w-0 items-baseline gap-1.5">
-                    <span class="truncate font-medium">{name}</span>
-                    <span class="text-xs text-muted">{move || environment.get().map(environment_name)}</span>
+                    <span class="max-w-full shrink-0 truncate font-medium">{name}</span>
+                    <span class="truncate text-xs text-muted">{move || environment.get().map(environment_name)}</span>
                 </span>
                 {move || detail()}
             </span>

@@ -95,8 +95,9 @@ pub fn IncidentButton(
 ) -> impl IntoView {
     let live = Live::expect();
     view! {
-        <span class="inline-flex items-center gap-2">
-            <span role="status" class="text-xs text-muted">
+        <span class="inline-flex items-center">
+            // An empty status takes no space.
+            <span role="status" class="text-xs text-muted" class=("me-2", move || !incident.status.read().is_empty())>
                 {incident.status}
             </span>
             <Button on_press=move |()| incident.run(live)>

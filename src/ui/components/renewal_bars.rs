@@ -32,12 +32,13 @@ pub fn RenewalBars(
         view! { <rect class="fill-held" x=x y=y width=(step - 1).to_string() height=height.to_string()></rect> }
     });
     view! {
-        <span class="inline-flex items-center gap-1.5 whitespace-nowrap" title=title>
-            <svg class="h-3 w-10 shrink-0" viewBox="0 0 40 12" role="img" aria-label=summary>
+        // A long interval takes the space of the bars: without its end, it would be another interval.
+        <span class="flex items-center gap-1.5 whitespace-nowrap" title=title>
+            <svg class="h-3 w-10 min-w-0 shrink" viewBox="0 0 40 12" role="img" aria-label=summary>
                 <path class="stroke-line" d="M0 11.5h40"></path>
                 {rects.collect_view()}
             </svg>
-            <span aria-hidden="true">{short}</span>
+            <span class="shrink-0" aria-hidden="true">{short}</span>
         </span>
     }
     .into_any()
