@@ -347,13 +347,28 @@ function userToToml(user: User) {
   return lines.join('\n');
 }
 
+const FIRST_PORT = 11_000;
+const PORTS_PER_WORKER = 4_000;
+let nextPort = Math.floor(Math.random() * PORTS_PER_WORKER);
+
+/**
+ * A free port. Each worker has its own range, below the ephemeral ports, which outgoing connections
+ * occupy at any time.
+ */
 export async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
+  const first = FIRST_PORT + PORTS_PER_WORKER * Number(process.env.TEST_PARALLEL_INDEX ?? 0);
+  for (;;) {
+    const port = first + (nextPort++ % PORTS_PER_WORKER);
+    const server = createServer().listen(port, '127.0.0.1');
+    const isFree = await once(server, 'listening').then(
+      () => true,
+      () => false,
+    );
+    if (!isFree) continue;
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
 }
 
 export async function stopProcess(child: ChildProcess | undefined, signal: NodeJS.Signals = 'SIGKILL') {
