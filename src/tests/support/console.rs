@@ -52,7 +52,7 @@ impl TestConsole {
     /// Starts a console with this configuration. It listens on a free port, whatever the
     /// configuration names.
     pub async fn start_with_config(mut config: Config, clock: Clock) -> Self {
-        // The output of a failed test then has the causes that responses do not contain.
+        // nextest prints the log of a failed test. It has causes that responses do not contain.
         logs::start("warn", LogFormat::Text, None).unwrap();
         let data_dir = tempfile::tempdir().unwrap();
         if config.storage == StorageConfig::default() {
