@@ -229,7 +229,10 @@ export async function visitEveryPage(page: Page, setup: ConsoleSetup, locale: Lo
   await check('console unreachable');
 }
 
-/** Closes the open dialog and waits until its entry is removed from the browser's history. */
+/**
+ * Closes the open dialog and waits until its entry is removed from the browser's history: going back would cancel a
+ * navigation that starts meanwhile.
+ */
 export async function closeDialog(page: Page) {
   await page.keyboard.press('Escape');
   await expect(page.getByRole('dialog')).toBeHidden();

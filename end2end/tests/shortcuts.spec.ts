@@ -1,6 +1,7 @@
 // The command palette, keyboard shortcuts and the help page.
 import AxeBuilder from '@axe-core/playwright';
 import { acquireLock, expect, lockPath, open, test, waitUntilLive } from './fixtures';
+import { closeDialog } from './page_tour';
 
 test('the palette finds pages, groups, locks and recently visited locks, and sets the theme', async ({ page, servers }) => {
   const nodes = await servers.startNodes(1);
@@ -101,10 +102,7 @@ test('shortcuts open pages, and are ignored in text fields and while a dialog is
   await page.keyboard.press('g');
   await page.keyboard.press('n');
   await expect(page).toHaveURL(/^[^?]*\/(\?.*)?$/);
-  await page.keyboard.press('Escape');
-  await expect(keys).toBeHidden();
-  // Closing the dialog goes back in the history, which would cancel a navigation that starts meanwhile.
-  await expect.poll(() => page.evaluate(() => history.state)).not.toBe('dialog');
+  await closeDialog(page);
 
   // No single key changes a lock.
   await page.goto(console.url + lockPath('orders', 'lock:a'));

@@ -1,6 +1,7 @@
 // Sign-in with a local user, permissions, and sign-out.
 import { type Page } from '@playwright/test';
 import { acquireLock, expect, lockPath, row, test, waitUntilLive } from './fixtures';
+import { closeDialog } from './page_tour';
 
 const password = 'correct horse battery';
 
@@ -76,10 +77,7 @@ test('a sign-out removes the names of visited locks from browser storage and kee
   await waitUntilLive(page);
   await page.getByRole('button', { name: 'Force release…' }).click();
   await page.getByLabel('Reason').fill('half a reason');
-  await page.keyboard.press('Escape');
-  // Escape also stops the loading of a page, so the next navigation waits until the dialog is
-  // closed.
-  await expect(page.getByRole('dialog')).toBeHidden();
+  await closeDialog(page);
   await page.goto(console.url);
   await waitUntilLive(page);
   await page.keyboard.press('Control+k');
