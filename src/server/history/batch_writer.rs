@@ -11,14 +11,14 @@ use super::lock_rows::LockRows;
 use super::open_hold::{OpenHold, to_i64};
 use super::pending::{Batch, EndedHold};
 use super::rows::{Rows, Value};
-use crate::domain::{Format, HoldEndReason, LockId, NodeState, Timestamp};
+use crate::domain::{Format, HoldEndReason, LockId, NodeState};
 use crate::server::index::HistoryRecord;
 use crate::server::storage::{Storage, StorageError, statements};
 
 /// Another console may record after the writer has not written for this time.
 pub(super) const LEASE: Duration = Duration::from_secs(10);
 
-const INSERT_HOLDS: &str = "INSERT INTO history_hold (lock_id, group_id, span, owner, label, started_at, start_source, \
+pub(super) const INSERT_HOLDS: &str = "INSERT INTO history_hold (lock_id, group_id, span, owner, label, started_at, start_source, \
     uncertainty_ms, ended_at, end_reason, renewals, min_margin_ms, attempts)";
 const UPSERT_OPEN_HOLDS: &str = "INSERT INTO history_open_hold (lock_id, owner, group_id, label, started_at, start_source, \
     uncertainty_ms, expires_at, renewals, min_margin_ms, attempts)";
@@ -26,10 +26,12 @@ const UPDATE_OPEN_HOLDS: &str = " ON CONFLICT (lock_id, owner) DO UPDATE SET lab
     started_at = excluded.started_at, start_source = excluded.start_source, uncertainty_ms = excluded.uncertainty_ms, \
     expires_at = excluded.expires_at, renewals = excluded.renewals, min_margin_ms = excluded.min_margin_ms, \
     attempts = excluded.attempts";
-const DELETE_OPEN_HOLDS: &str = "DELETE FROM history_open_hold WHERE (lock_id, owner) IN (";
+pub(super) const DELETE_OPEN_HOLDS: &str =
+    "DELETE FROM history_open_hold WHERE (lock_id, owner) IN (";
+const DELETE_HOLDS: &str = "DELETE FROM history_hold WHERE id IN (";
 /// Extends the mark of the writer. Changes nothing if another console records.
-const EXTEND_MARK: &str =
-    "UPDATE history_mark SET lease_until = $1, recorded_until = $2 WHERE id = 1 AND writer = $3";
+const EXTEND_MARK: &str = "UPDATE history_mark SET lease_until = $1, recorded_until = COALESCE($2, recorded_until) \
+    WHERE id = 1 AND writer = $3";
 const RAISE_FLAG: &str = "INSERT INTO history_flag (lock_id, group_id, flag, started_at) SELECT $1, $2, $3, $4 \
     WHERE NOT EXISTS (SELECT 1 FROM history_flag WHERE lock_id = $1 AND flag = $3 AND ended_at IS NULL)";
 const END_FLAG: &str =
@@ -77,15 +79,18 @@ fn lock_ids(batch: &Batch) -> impl Iterator<Item = (&LockId, Option<Format>)> {
     holds.chain(others)
 }
 
-/// Extends the right to write until `at` plus [`LEASE`]. Returns whether this console has it.
-pub(super) async fn extend_mark(
+/// Extends the right to write until the time of the batch plus [`LEASE`], and the time until when
+/// everything is recorded if no further batch belongs to it. Returns whether this console has the
+/// right.
+async fn extend_mark(
     db: &mut AnyConnection,
     writer: &str,
-    at: Timestamp,
+    batch: &Batch,
 ) -> Result<bool, sqlx::Error> {
+    let recorded_until = batch.is_complete.then(|| batch.at.millis());
     let extended = sqlx::query(EXTEND_MARK)
-        .bind(at.plus(LEASE).millis())
-        .bind(at.millis())
+        .bind(batch.at.plus(LEASE).millis())
+        .bind(recorded_until)
         .bind(writer.to_owned())
         .execute(db);
     Ok(extended.await?.rows_affected() > 0)
@@ -98,14 +103,14 @@ async fn write(
     mut rows: LockRows,
     unknown: HashMap<LockId, Format>,
 ) -> Result<Outcome, sqlx::Error> {
-    if !extend_mark(db, writer, batch.at).await? {
+    if !extend_mark(db, writer, batch).await? {
         return Ok(Outcome::NotWriter);
     }
     rows.insert_locks(db, unknown).await?;
-    for row_id in &batch.resumed_rows {
-        let delete = sqlx::query("DELETE FROM history_hold WHERE id = $1");
-        delete.bind(*row_id).execute(&mut *db).await?;
-    }
+    let resumed = batch.resumed_rows.iter().map(|row_id| [(*row_id).into()]);
+    Rows(resumed.collect())
+        .execute(db, DELETE_HOLDS, ")")
+        .await?;
     let ended = batch.ended.iter();
     let values = ended.filter_map(|ended| ended_hold_values(ended, &rows));
     let inserts = Rows(values.collect());

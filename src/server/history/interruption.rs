@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
-use super::batch_writer::LEASE;
+use super::batch_writer::{DELETE_OPEN_HOLDS, INSERT_HOLDS, LEASE};
 use super::codes::{Code as _, span_of, spans};
 use super::lock_rows::read_lock;
 use super::open_hold::OpenHold;
 use super::pending::HoldKey;
 use super::resumption::InterruptedHold;
+use super::rows::Rows;
 use crate::domain::{GapCause, HoldEndReason, Timestamp};
 use crate::server::storage::{Storage, StorageError, statements};
 
@@ -133,35 +134,43 @@ async fn end_some_holds(
         OpenHold::COLUMNS
     );
     let select = sqlx::query(AssertSqlSafe(select)).bind(MAX_ROWS);
-    let mut ended = Vec::new();
+    let (mut holds, mut values, mut keys) = (HashMap::new(), Vec::new(), Vec::new());
     for row in select.fetch_all(&mut *db).await? {
         let group: String = row.try_get("name")?;
         let (id, _) = read_lock(&row, &group)?;
         let (owner, open): (i64, _) = (row.try_get("owner")?, OpenHold::from_row(&row)?);
-        let insert = "INSERT INTO history_hold (lock_id, group_id, span, owner, label, started_at, start_source, \
-            uncertainty_ms, ended_at, end_reason, renewals, min_margin_ms, attempts) \
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) RETURNING id";
+        let (lock_id, group_id): (i64, i64) = (row.try_get("lock_id")?, row.try_get("group_id")?);
         let ended_at = at.max(open.started_at);
-        let lock_id: i64 = row.try_get("lock_id")?;
-        let insert = sqlx::query(insert)
-            .bind(lock_id)
-            .bind(row.try_get::<i64, _>("group_id")?)
-            .bind(span_of(ended_at - open.started_at))
-            .bind(owner)
-            .bind(row.try_get::<Option<String>, _>("label")?)
-            .bind(open.started_at)
-            .bind(open.start_source)
-            .bind(open.uncertainty_ms)
-            .bind(ended_at)
-            .bind(HoldEndReason::Unknown.code())
-            .bind(open.renewals)
-            .bind(open.min_margin_ms)
-            .bind(open.attempts);
-        let row_id = insert.fetch_one(&mut *db).await?.try_get(0)?;
-        let delete = "DELETE FROM history_open_hold WHERE lock_id = $1 AND owner = $2";
-        let delete = sqlx::query(delete).bind(lock_id).bind(owner);
-        delete.execute(&mut *db).await?;
-        ended.push((HoldKey { id, owner }, InterruptedHold { open, row_id }));
+        values.push([
+            lock_id.into(),
+            group_id.into(),
+            span_of(ended_at - open.started_at).into(),
+            owner.into(),
+            row.try_get::<Option<String>, _>("label")?.into(),
+            open.started_at.into(),
+            open.start_source.into(),
+            open.uncertainty_ms.into(),
+            ended_at.into(),
+            HoldEndReason::Unknown.code().into(),
+            open.renewals.into(),
+            open.min_margin_ms.into(),
+            open.attempts.into(),
+        ]);
+        keys.push([lock_id.into(), owner.into()]);
+        holds.insert((lock_id, owner), (HoldKey { id, owner }, open));
+    }
+    let inserts = Rows(values);
+    let inserted = inserts
+        .fetch(db, INSERT_HOLDS, " RETURNING id, lock_id, owner")
+        .await?;
+    Rows(keys).execute(db, DELETE_OPEN_HOLDS, ")").await?;
+    let mut ended = Vec::with_capacity(inserted.len());
+    for row in inserted {
+        let of = (row.try_get("lock_id")?, row.try_get("owner")?);
+        if let Some((key, open)) = holds.remove(&of) {
+            let row_id = row.try_get("id")?;
+            ended.push((key, InterruptedHold { open, row_id }));
+        }
     }
     Ok(ended)
 }

@@ -78,14 +78,18 @@ async fn write_pending(
     rows: &mut LockRows,
     at: Timestamp,
 ) -> Result<(), StorageError> {
-    let batch = Arc::new(pending.take_batch(at));
-    match write_batch(storage, writer, &batch, rows).await? {
-        Outcome::Written(written) => {
-            rows.add(written);
-            Ok(())
+    loop {
+        let batch = Arc::new(pending.take_batch(at));
+        match write_batch(storage, writer, &batch, rows).await? {
+            Outcome::Written(written) => rows.add(written),
+            Outcome::NotWriter => {
+                return Err(StorageError::Busy(
+                    "another console has begun to record the history".to_owned(),
+                ));
+            }
         }
-        Outcome::NotWriter => Err(StorageError::Busy(
-            "another console has begun to record the history".to_owned(),
-        )),
+        if batch.is_complete {
+            return Ok(());
+        }
     }
 }

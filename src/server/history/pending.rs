@@ -1,6 +1,6 @@
 //! Records that are not written yet.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use super::codes::owner_code;
 use super::resumption::Resumption;
@@ -12,6 +12,9 @@ const MAX_RENEWED: usize = 100_000;
 /// Renewed holds per batch. With more renewals than that, the stored renewals of a current hold
 /// are some seconds old.
 const MAX_RENEWED_PER_BATCH: usize = 500;
+/// Other records per batch. After a gap the console reports all of its locks at once; in one
+/// transaction, 100,000 of them would not be committed before the writer gives up.
+const MAX_RECORDS_PER_BATCH: usize = 2_000;
 
 /// Identifies a hold: an owner has one at a time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -32,12 +35,17 @@ impl HoldKey {
 /// Records in the order in which they are written.
 #[derive(Default)]
 pub(super) struct Pending {
-    started: HashMap<HoldKey, OpenHoldRecord>,
+    started: HashMap<HoldKey, StartedHold>,
     renewed: HashMap<HoldKey, OpenHoldRecord>,
-    ended: Vec<EndedHold>,
-    others: Vec<HistoryRecord>,
-    resumed_rows: Vec<i64>,
+    ended: VecDeque<EndedHold>,
+    others: VecDeque<HistoryRecord>,
     resumption: Resumption,
+}
+
+/// A hold that began, or continues after a gap.
+struct StartedHold {
+    record: OpenHoldRecord,
+    resumed_row: Option<i64>,
 }
 
 /// A hold that ended.
@@ -46,20 +54,24 @@ pub(super) struct EndedHold {
     pub hold: RecordedHold,
     /// Whether its start was written before.
     pub was_open: bool,
+    /// The row of its part before a gap, if its continuation was not written before.
+    resumed_row: Option<i64>,
 }
 
 /// Records that are written in one transaction.
 #[derive(Clone, Debug)]
 pub(super) struct Batch {
-    /// When the batch was made. All earlier changes are in it or in earlier ones.
+    /// When the batch was made.
     pub at: Timestamp,
+    /// Whether all changes before `at` are in it or in earlier ones.
+    pub is_complete: bool,
     /// Current holds, new and renewed ones.
     pub open: Vec<OpenHoldRecord>,
     /// Holds that ended.
     pub ended: Vec<EndedHold>,
     /// Flags, nodes and removed groups.
     pub others: Vec<HistoryRecord>,
-    /// Ended holds that continue.
+    /// The rows of ended holds that continue, and are in this batch.
     pub resumed_rows: Vec<i64>,
 }
 
@@ -69,18 +81,22 @@ impl Pending {
         match record {
             HistoryRecord::HoldStarted(mut record) => {
                 let key = HoldKey::of(&record.hold);
-                match self.resumption.resume(&key, &mut record) {
-                    Some(row_id) => self.resumed_rows.push(row_id),
-                    None => self.resumption.extend(&key, &mut record.hold),
+                let resumed_row = self.resumption.resume(&key, &mut record);
+                if resumed_row.is_none() {
+                    self.resumption.extend(&key, &mut record.hold);
                 }
                 self.renewed.remove(&key);
-                self.started.insert(key, record);
+                let started = StartedHold {
+                    record,
+                    resumed_row,
+                };
+                self.start(key, started);
             }
             HistoryRecord::HoldRenewed(mut record) => {
                 let key = HoldKey::of(&record.hold);
                 self.resumption.extend(&key, &mut record.hold);
                 if let Some(started) = self.started.get_mut(&key) {
-                    *started = record;
+                    started.record = record;
                 } else if self.renewed.len() < MAX_RENEWED || self.renewed.contains_key(&key) {
                     self.renewed.insert(key, record);
                 }
@@ -90,11 +106,24 @@ impl Pending {
                 self.resumption.extend(&key, &mut hold);
                 self.resumption.forget(&key);
                 self.renewed.remove(&key);
-                let was_open = self.started.remove(&key).is_none();
-                self.ended.push(EndedHold { hold, was_open });
+                let started = self.started.remove(&key);
+                self.ended.push_back(EndedHold {
+                    hold,
+                    was_open: started.is_none(),
+                    resumed_row: started.and_then(|started| started.resumed_row),
+                });
             }
-            other => self.others.push(other),
+            other => self.others.push_back(other),
         }
+    }
+
+    /// Adds a hold. One that is reported again before it is written still continues the same row.
+    fn start(&mut self, key: HoldKey, mut started: StartedHold) {
+        let earlier = self.started.remove(&key);
+        started.resumed_row = started
+            .resumed_row
+            .or(earlier.and_then(|earlier| earlier.resumed_row));
+        self.started.insert(key, started);
     }
 
     /// The holds that may continue after a gap.
@@ -107,19 +136,28 @@ impl Pending {
         self.started.len() + self.ended.len() + self.others.len()
     }
 
-    /// Takes all records, but not all renewals.
+    /// Takes records, at most [`MAX_RECORDS_PER_BATCH`] and [`MAX_RENEWED_PER_BATCH`] renewals.
+    /// Ends come before starts: an owner that releases a lock and acquires it again has one open
+    /// hold. Flags and forced releases concern holds that are written before.
     pub fn take_batch(&mut self, at: Timestamp) -> Batch {
-        let some = self.renewed.keys().take(MAX_RENEWED_PER_BATCH).cloned();
-        let keys: Vec<HoldKey> = some.collect();
-        let renewed = keys.iter().filter_map(|key| self.renewed.remove(key));
-        let mut open: Vec<OpenHoldRecord> = renewed.collect();
-        open.extend(std::mem::take(&mut self.started).into_values());
+        let renewed = take_some(&mut self.renewed, MAX_RENEWED_PER_BATCH);
+        let mut free = MAX_RECORDS_PER_BATCH;
+        let ended: Vec<EndedHold> = take_first(&mut self.ended, &mut free);
+        let started = take_some(&mut self.started, free);
+        free -= started.len();
+        let others = take_first(&mut self.others, &mut free);
+        let resumed_ended = ended.iter().filter_map(|ended| ended.resumed_row);
+        let resumed = started.iter().filter_map(|started| started.resumed_row);
         Batch {
             at,
-            open,
-            ended: std::mem::take(&mut self.ended),
-            others: std::mem::take(&mut self.others),
-            resumed_rows: std::mem::take(&mut self.resumed_rows),
+            is_complete: self.len() == 0,
+            resumed_rows: resumed_ended.chain(resumed).collect(),
+            open: renewed
+                .into_iter()
+                .chain(started.into_iter().map(|started| started.record))
+                .collect(),
+            ended,
+            others,
         }
     }
 
@@ -127,4 +165,17 @@ impl Pending {
     pub fn clear(&mut self) {
         *self = Self::default();
     }
+}
+
+/// Removes at most `max` values, in no order.
+fn take_some<T>(records: &mut HashMap<HoldKey, T>, max: usize) -> Vec<T> {
+    let keys: Vec<HoldKey> = records.keys().take(max).cloned().collect();
+    keys.iter().filter_map(|key| records.remove(key)).collect()
+}
+
+/// Removes the first `free` records, and subtracts their number.
+fn take_first<T>(records: &mut VecDeque<T>, free: &mut usize) -> Vec<T> {
+    let taken: Vec<T> = records.drain(..records.len().min(*free)).collect();
+    *free -= taken.len();
+    taken
 }

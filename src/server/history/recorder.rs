@@ -129,7 +129,7 @@ impl Recorder {
 
     async fn write_last(&mut self) -> Result<(), StorageError> {
         self.write().await?;
-        while self.role == Role::Writer && !self.stream.is_empty() {
+        while self.role == Role::Writer && !(self.stream.is_empty() && self.pending.len() == 0) {
             let waiting = std::iter::from_fn(|| self.stream.try_receive());
             let records = waiting.take(MAX_BATCH_ROWS).collect();
             self.add(records);
@@ -141,7 +141,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Writes all pending records and the mark.
+    /// Writes a batch of the pending records, and the mark.
     async fn write(&mut self) -> Result<(), StorageError> {
         self.take_lost();
         if self.role != Role::Writer && !self.become_writer().await? {

@@ -2,6 +2,7 @@
 
 mod durations;
 mod full_disk;
+mod many_locks;
 mod retention;
 
 use std::path::{Path, PathBuf};

@@ -1,0 +1,116 @@
+//! More records at once than fit into one transaction, as after a restart of a server with many
+//! locks.
+
+use super::super::batch_writer::{Outcome, write_batch};
+use super::super::lock_rows::LockRows;
+use super::super::pending::Pending;
+use super::*;
+
+/// More than two batches.
+const LOCKS: u64 = 4_500;
+
+fn key(n: u64) -> String {
+    format!("lock:{n}")
+}
+
+fn started(n: u64) -> HistoryRecord {
+    HistoryRecord::HoldStarted(open(&key(n), n, -1_000, 600_000))
+}
+
+#[test]
+fn a_batch_is_limited_and_only_the_last_one_is_complete() {
+    let mut pending = Pending::default();
+    for n in 0..LOCKS {
+        pending.add(started(n));
+        pending.add(HistoryRecord::HoldEnded(ended(
+            &key(n),
+            n + 1,
+            -9_000,
+            -8_000,
+        )));
+        pending.add(flag(&key(n), Flag::RestartHazard, true, 0));
+    }
+    let batches = std::iter::from_fn(|| {
+        (pending.len() > 0).then(|| {
+            let batch = pending.take_batch(START);
+            assert_eq!(batch.is_complete, pending.len() == 0);
+            (batch.ended.len(), batch.open.len(), batch.others.len())
+        })
+    });
+    // Ends come first, and flags after the holds of their locks.
+    assert_eq!(
+        batches.collect::<Vec<_>>(),
+        [
+            (2_000, 0, 0),
+            (2_000, 0, 0),
+            (500, 1_500, 0),
+            (0, 2_000, 0),
+            (0, 1_000, 1_000),
+            (0, 0, 2_000),
+            (0, 0, 1_500)
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_part_of_the_records_does_not_extend_the_time_until_when_everything_is_recorded() {
+    let directory = tempfile::tempdir().unwrap();
+    let storage = Storage::new(&storage_in(directory.path()), true);
+    let writer: Arc<str> = "console".into();
+    claim(&storage, &writer, START, true).await.unwrap();
+    let mut pending = Pending::default();
+    for n in 0..LOCKS {
+        pending.add(started(n));
+    }
+    let mut recorded_until = Vec::new();
+    while pending.len() > 0 {
+        let batch = Arc::new(pending.take_batch(at(5_000)));
+        let written = write_batch(&storage, &writer, &batch, &LockRows::default()).await;
+        assert!(matches!(written, Ok(Outcome::Written(_))));
+        match claim(&storage, &writer, at(6_000), true).await.unwrap() {
+            Claim::Writer { recorded_until: at } => recorded_until.extend(at),
+            Claim::Standby => panic!("there is no other console"),
+        }
+    }
+    assert_eq!(recorded_until, [START, START, at(5_000)]);
+}
+
+#[tokio::test]
+async fn more_holds_than_fit_into_a_transaction_continue_after_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    let (config, clock) = (storage_in(directory.path()), Clock::manual(START));
+    let all_holds = ActivityQuery {
+        limit: 10_000,
+        ..everything()
+    };
+    let are_all_open = |all: &Activity| {
+        let holds = all.holds.iter().filter(|one| one.hold.ended_at.is_none());
+        holds.count() == usize::try_from(LOCKS).unwrap()
+    };
+    let console = Console::start(&config, &clock);
+    console.report((0..LOCKS).map(started));
+    console.wait_for_query(&all_holds, are_all_open).await;
+    console.kill().await;
+
+    clock.advance(Duration::from_secs(120));
+    let console = Console::start(&config, &clock);
+    console.report((0..LOCKS).map(|n| {
+        let mut record = open(&key(n), n, 121_000, 600_300);
+        record.hold.hold.started_at_source = StartSource::FirstSeen;
+        HistoryRecord::HoldStarted(record)
+    }));
+    let all = console.wait_for_query(&all_holds, are_all_open).await;
+    assert!(
+        all.holds
+            .iter()
+            .all(|one| one.hold.started_at == at(-1_000))
+    );
+    assert_eq!(all.gaps.len(), 1);
+    // No part of a hold that continues is left over.
+    console
+        .wait_for_query(&all_holds, |all| {
+            all.holds.len() == usize::try_from(LOCKS).unwrap()
+        })
+        .await;
+    console.stop().await;
+}
