@@ -27,9 +27,9 @@ async function accessibilityViolations(page: Page, rules?: string[]): Promise<st
 
 /**
  * Sets the theme and waits for the end of the colour transitions. The wait is limited, because a
- * page in a background tab is not rendered.
+ * page in a background tab is not rendered. A busy machine may draw no frame for seconds.
  */
-async function setColorScheme(page: Page, colorScheme: 'light' | 'dark', timeout = 2_000) {
+async function setColorScheme(page: Page, colorScheme: 'light' | 'dark', timeout = 20_000) {
   await page.bringToFront();
   await page.emulateMedia({ colorScheme });
   await page.evaluate(async (timeout) => {
