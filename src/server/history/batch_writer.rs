@@ -79,9 +79,8 @@ fn lock_ids(batch: &Batch) -> impl Iterator<Item = (&LockId, Option<Format>)> {
     holds.chain(others)
 }
 
-/// Extends the right to write until the time of the batch plus [`LEASE`], and the time until when
-/// everything is recorded if no further batch belongs to it. Returns whether this console has the
-/// right.
+/// Extends the right to write until the time of the batch plus [`LEASE`]. A complete batch also
+/// extends the time until when everything is recorded. Returns whether this console has the right.
 async fn extend_mark(
     db: &mut AnyConnection,
     writer: &str,

@@ -166,8 +166,8 @@ async fn end_some_holds(
     Rows(keys).execute(db, DELETE_OPEN_HOLDS, ")").await?;
     let mut ended = Vec::with_capacity(inserted.len());
     for row in inserted {
-        let of = (row.try_get("lock_id")?, row.try_get("owner")?);
-        if let Some((key, open)) = holds.remove(&of) {
+        let lock_and_owner = (row.try_get("lock_id")?, row.try_get("owner")?);
+        if let Some((key, open)) = holds.remove(&lock_and_owner) {
             let row_id = row.try_get("id")?;
             ended.push((key, InterruptedHold { open, row_id }));
         }

@@ -1,9 +1,9 @@
 //! The history that survives a restart: what happened to locks and nodes, in the database.
 //!
 //! The observer reports records into a bounded queue; [`Recorder`] writes them in batches, at least
-//! once a second, and [`HistoryReader`] answers queries for a range of time. Every batch contains
-//! the time until when everything is recorded. What is missing after it is a gap, and a hold
-//! continues after a gap only if that is proven (`continuity`).
+//! once a second, and [`HistoryReader`] answers queries for a range of time. A batch after which no
+//! record waits contains the time until when everything is recorded. What is missing after it is a
+//! gap, and a hold continues after a gap only if that is proven (`continuity`).
 //!
 //! Measured with `make bench` (section `history`: SQLite, 100,000 locks, 1,000 hand-overs and 1,000
 //! renewals per second for nine minutes, 536,000 ended holds) on two cores that builds kept busy:

@@ -12,8 +12,8 @@ const MAX_RENEWED: usize = 100_000;
 /// Renewed holds per batch. With more renewals than that, the stored renewals of a current hold
 /// are some seconds old.
 const MAX_RENEWED_PER_BATCH: usize = 500;
-/// Other records per batch. After a gap the console reports all of its locks at once; in one
-/// transaction, 100,000 of them would not be committed before the writer gives up.
+/// Other records per batch. After a gap the console reports all of its locks at once; 100,000 of
+/// them in one transaction may take longer than the storage waits for a commit.
 const MAX_RECORDS_PER_BATCH: usize = 2_000;
 
 /// Identifies a hold: an owner has one at a time.
@@ -32,7 +32,7 @@ impl HoldKey {
     }
 }
 
-/// Records in the order in which they are written.
+/// Records that wait.
 #[derive(Default)]
 pub(super) struct Pending {
     started: HashMap<HoldKey, StartedHold>,
@@ -45,6 +45,7 @@ pub(super) struct Pending {
 /// A hold that began, or continues after a gap.
 struct StartedHold {
     record: OpenHoldRecord,
+    /// The row of its part before a gap, which is deleted when the hold is written.
     resumed_row: Option<i64>,
 }
 
@@ -86,11 +87,14 @@ impl Pending {
                     self.resumption.extend(&key, &mut record.hold);
                 }
                 self.renewed.remove(&key);
+                // A hold that is reported again before it is written continues the same row.
+                let earlier = self.started.remove(&key);
+                let earlier_row = earlier.and_then(|started| started.resumed_row);
                 let started = StartedHold {
                     record,
-                    resumed_row,
+                    resumed_row: resumed_row.or(earlier_row),
                 };
-                self.start(key, started);
+                self.started.insert(key, started);
             }
             HistoryRecord::HoldRenewed(mut record) => {
                 let key = HoldKey::of(&record.hold);
@@ -115,15 +119,6 @@ impl Pending {
             }
             other => self.others.push_back(other),
         }
-    }
-
-    /// Adds a hold. One that is reported again before it is written still continues the same row.
-    fn start(&mut self, key: HoldKey, mut started: StartedHold) {
-        let earlier = self.started.remove(&key);
-        started.resumed_row = started
-            .resumed_row
-            .or(earlier.and_then(|earlier| earlier.resumed_row));
-        self.started.insert(key, started);
     }
 
     /// The holds that may continue after a gap.
