@@ -16,7 +16,8 @@ use crate::server::storage::{Storage, StorageError};
 
 /// The most flags, outages and gaps of a response.
 const MAX_PERIODS: i64 = 5_000;
-/// A mark of this age means that nothing is recorded at the moment.
+/// A mark of this age means that nothing is recorded at the moment. Longer than the lease of the
+/// console that records.
 const MAX_MARK_AGE: Duration = Duration::from_secs(15);
 
 const SELECT_FLAGS: &str = "SELECT f.flag, f.started_at, f.ended_at, l.lock_key, l.format FROM history_flag f \
@@ -164,16 +165,19 @@ async fn read_gaps(
             cause: GapCause::from_code(row.try_get("cause")?).unwrap_or(GapCause::ConsoleStopped),
         });
     }
-    let mark = sqlx::query("SELECT recorded_until FROM history_mark WHERE id = 1");
+    let mark = sqlx::query("SELECT recorded_until, lease_until FROM history_mark WHERE id = 1");
     let Some(mark) = mark.fetch_optional(db).await? else {
         return Ok(gaps);
     };
-    let recorded_until = Timestamp::from_millis(mark.try_get(0)?);
+    let recorded_until = Timestamp::from_millis(mark.try_get("recorded_until")?);
+    // A console that writes extends its lease with every batch, also while it catches up.
+    let is_written = mark.try_get::<i64, _>("lease_until")? > now.millis();
     if now.since(recorded_until) > MAX_MARK_AGE && recorded_until.millis() < to {
         gaps.push(RecordingGap {
             from: recorded_until,
             to: None,
             cause: match recording {
+                _ if is_written => GapCause::Overload,
                 Recording::Expected => GapCause::StorageUnavailable,
                 Recording::Unknown => GapCause::ConsoleStopped,
             },

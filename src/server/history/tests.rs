@@ -18,8 +18,8 @@ use super::interruption::{Claim, claim};
 use super::{HistoryReader, Recorder, Recording};
 use crate::domain::{
     Activity, ActivityQuery, Fingerprint, Flag, Format, GapCause, HistorySource, Hold,
-    HoldEndReason, LockId, NodeState, OwnerIdentity, RecordedHold, StartSource, Timestamp,
-    VisibleGroups,
+    HoldEndReason, LockId, NodeState, OwnerIdentity, RecordedHold, RecordingGap, StartSource,
+    Timestamp, VisibleGroups,
 };
 use crate::server::clock::Clock;
 use crate::server::config::StorageConfig;

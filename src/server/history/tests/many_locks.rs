@@ -76,6 +76,39 @@ async fn a_part_of_the_records_does_not_extend_the_time_until_when_everything_is
 }
 
 #[tokio::test]
+async fn a_gap_names_its_cause_while_a_console_catches_up_and_after_it_has_failed() {
+    let directory = tempfile::tempdir().unwrap();
+    let storage = Storage::new(&storage_in(directory.path()), true);
+    let writer: Arc<str> = "console".into();
+    claim(&storage, &writer, START, true).await.unwrap();
+    let mut pending = Pending::default();
+    for n in 0..LOCKS {
+        pending.add(started(n));
+    }
+    let batch = Arc::new(pending.take_batch(at(20_000)));
+    let written = write_batch(&storage, &writer, &batch, &LockRows::default()).await;
+    assert!(matches!(written, Ok(Outcome::Written(_))));
+
+    let reader = HistoryReader::new(storage);
+    for (ms, recording, cause) in [
+        (21_000, Recording::Expected, GapCause::Overload),
+        (21_000, Recording::Unknown, GapCause::Overload),
+        (31_000, Recording::Expected, GapCause::StorageUnavailable),
+        (31_000, Recording::Unknown, GapCause::ConsoleStopped),
+    ] {
+        let query = everything();
+        let reading = reader.activity(&query, &VisibleGroups::All, recording, at(ms));
+        let gaps = reading.await.unwrap().gaps;
+        let expected = RecordingGap {
+            from: START,
+            to: None,
+            cause,
+        };
+        assert_eq!(gaps, [expected], "{recording:?} after {ms} ms");
+    }
+}
+
+#[tokio::test]
 async fn more_holds_than_fit_into_a_transaction_continue_after_a_restart() {
     let directory = tempfile::tempdir().unwrap();
     let (config, clock) = (storage_in(directory.path()), Clock::manual(START));
