@@ -9,6 +9,8 @@ mod navigation;
 mod viewport;
 mod virtual_rows;
 
+use std::ops::Range;
+
 use leptos::either::Either;
 use leptos::html;
 use leptos::prelude::*;
@@ -57,6 +59,15 @@ struct RenderedRows {
     slots: Vec<RowSlot>,
     /// The number of rows below the last rendered one.
     rows_below: usize,
+    /// Whether locks that are loaded still have a placeholder, until the next frame.
+    has_waiting: bool,
+}
+
+impl RenderedRows {
+    fn has_placeholder(&self, row: usize) -> bool {
+        let slot = row.checked_sub(self.rows_above);
+        slot.and_then(|slot| self.slots.get(slot)) == Some(&RowSlot::Placeholder(row))
+    }
 }
 
 /// The table of locks.
@@ -73,14 +84,13 @@ pub fn LockTable(
     DemandHistory::provide(live);
     let viewport = Viewport::new(live.offset_untracked());
     let order_freeze = OrderFreeze::new(live);
-    let rows = derive_rows(live, query, viewport, order_freeze);
+    let page = Memo::new(move |_| server_page(live, query.get()));
+    let rows = derive_rows(live, page, viewport, order_freeze);
     let cursor = Cursor::new(rows, viewport);
     viewport.observe_scroll();
     cursor.listen();
-    sync_scroll(live, query, viewport, rows);
-    let rendered = Memo::new(move |_| {
-        rows.with(|rows| rows_to_render(rows, &viewport.rendered_rows(rows.origin)))
-    });
+    sync_scroll(live, page, viewport, rows);
+    let rendered = derive_rendered(viewport, rows);
     let prefixes =
         Memo::new(move |_| rows.with(|rows| CommonPrefixes::of(rows.ids.iter().map(|id| &id.key))));
     let has_several_groups = Memo::new(move |_| live.with_groups(|groups| groups.len() > 1));
@@ -99,7 +109,7 @@ pub fn LockTable(
             _ => t::counted(listed),
         }
     });
-    let page = Memo::new(move |_| {
+    let page_range = Memo::new(move |_| {
         rows.with(|rows| PageRange {
             from: rows.from,
             rows: rows.ids.len(),
@@ -165,7 +175,7 @@ pub fn LockTable(
         <LockPeek id=peeked on_close=close_peek />
         // With JavaScript, further rows load on scrolling.
         <div class="without-script">
-            <Pager query page />
+            <Pager query page=page_range />
         </div>
     }
 }
@@ -216,30 +226,35 @@ fn Row(
     }
 }
 
+/// The part of the list that the server sent. Tracked.
+fn server_page(live: Live, query: LocksQuery) -> ServerPage {
+    let (from, ids) = live.rows(&query);
+    ServerPage {
+        is_current: live.lists(&query),
+        query,
+        from,
+        ids,
+        total: live.total(),
+    }
+}
+
 /// Derives the rows to show from the list that the server sent and from the scroll position.
 fn derive_rows(
     live: Live,
-    query: Memo<LocksQuery>,
+    page: Memo<ServerPage>,
     viewport: Viewport,
     order_freeze: OrderFreeze,
 ) -> Memo<VirtualRows> {
     // Changes only when a lock ends, and when its row has been displayed for long enough.
     let ended = Memo::new(move |_| live.recent_endings(LINGER_MS, MAX_LINGERING));
+    let is_at_top = Memo::new(move |_| viewport.is_at_top());
     Memo::new(move |before: Option<&VirtualRows>| {
         let ended = ended.get();
         let origin = before.map_or(0, |before| before.origin);
         let visible = viewport.visible_rows_untracked(origin);
-        let query = query.get();
-        let (from, ids) = live.rows(&query);
+        let page = page.get();
         // A user who has scrolled is reading: rows must not move.
-        let is_frozen = order_freeze.is_frozen() || visible.start > 0;
-        let page = ServerPage {
-            is_current: live.lists(&query),
-            query,
-            from,
-            ids,
-            total: live.total(),
-        };
+        let is_frozen = order_freeze.is_frozen() || !is_at_top.get();
         let view_state = ViewState {
             visible,
             is_frozen,
@@ -254,9 +269,31 @@ fn derive_rows(
     })
 }
 
+/// Derives the rows to render. Placeholders are replaced by their locks a few at a time, so that a
+/// page of locks that arrives is not one long task.
+fn derive_rendered(viewport: Viewport, rows: Memo<VirtualRows>) -> Memo<RenderedRows> {
+    let rendered = Memo::new(move |before: Option<&RenderedRows>| {
+        let max_replaced = viewport.rows_per_frame();
+        rows.with(|rows| {
+            rows_to_render(
+                rows,
+                &viewport.rendered_rows(rows.origin),
+                before,
+                max_replaced,
+            )
+        })
+    });
+    Effect::new(move || {
+        if rendered.read().has_waiting {
+            viewport.request_frame();
+        }
+    });
+    rendered
+}
+
 /// Keeps the visible rows in place when the list shifts, and requests the rows that scroll into
 /// view.
-fn sync_scroll(live: Live, query: Memo<LocksQuery>, viewport: Viewport, rows: Memo<VirtualRows>) {
+fn sync_scroll(live: Live, page: Memo<ServerPage>, viewport: Viewport, rows: Memo<VirtualRows>) {
     Effect::new(move || {
         let origin = rows.with(|rows| rows.origin);
         viewport.set_origin(origin);
@@ -264,11 +301,12 @@ fn sync_scroll(live: Live, query: Memo<LocksQuery>, viewport: Viewport, rows: Me
     });
     Effect::new(move || {
         let range = rows.with(|rows| {
-            let (from, page) = live.rows(&rows.query);
-            rows.current_range((from, &page), &viewport.visible_rows(rows.origin))
+            let visible = viewport.visible_rows(rows.origin);
+            page.with(|page| rows.current_range((page.from, &page.ids), &visible))
         });
         live.set_visible_rows(&range);
     });
+    let query = Memo::new(move |_| page.read().query.clone());
     Effect::new(move |before: Option<LocksQuery>| {
         let query = query.get();
         if before.is_some_and(|before| before != query) {
@@ -308,18 +346,35 @@ fn TableHead(
     }
 }
 
-/// Splits the list into rendered rows and the space above and below.
-fn rows_to_render(rows: &VirtualRows, target: &std::ops::Range<usize>) -> RenderedRows {
+/// Splits the list into rendered rows and the space above and below. Replaces at most `max_replaced`
+/// placeholders of `before` by locks.
+fn rows_to_render(
+    rows: &VirtualRows,
+    target: &Range<usize>,
+    before: Option<&RenderedRows>,
+    max_replaced: usize,
+) -> RenderedRows {
     let start = target.start.min(rows.total);
     let end = target.end.clamp(start, rows.total);
+    let (mut replaced, mut has_waiting) = (0, false);
     let row_slot = |row: usize| {
-        rows.id_at(row)
-            .map_or(RowSlot::Placeholder(row), |id| RowSlot::Lock(id.clone()))
+        let Some(id) = rows.id_at(row) else {
+            return RowSlot::Placeholder(row);
+        };
+        if before.is_some_and(|before| before.has_placeholder(row)) {
+            if replaced == max_replaced {
+                has_waiting = true;
+                return RowSlot::Placeholder(row);
+            }
+            replaced += 1;
+        }
+        RowSlot::Lock(id.clone())
     };
     RenderedRows {
         rows_above: start,
         slots: (start..end).map(row_slot).collect(),
         rows_below: rows.total - end,
+        has_waiting,
     }
 }
 

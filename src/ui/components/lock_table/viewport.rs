@@ -1,5 +1,5 @@
 //! Which rows are visible and which are rendered: the visible ones and a few around them, with a
-//! limit of new rows per frame.
+//! limit of new rows per frame, and no new ones while the page is scrolled too fast to read them.
 
 use std::ops::Range;
 
@@ -15,6 +15,8 @@ use crate::ui::initial_view::INITIAL_ROWS;
 const OVERSCAN: isize = 6;
 /// The number of rows assumed to be visible until the screen is measured.
 const ASSUMED_VISIBLE_ROWS: isize = INITIAL_ROWS.cast_signed();
+/// Rows that scroll by faster than this cannot be read: ten screens a second.
+const MAX_READABLE_ROWS_PER_SECOND: f64 = 250.0;
 /// The height of the sticky table heading, which covers the upper end of the screen.
 const HEADING_PX: f64 = 36.0;
 
@@ -36,6 +38,10 @@ pub struct Viewport {
     initial_row: StoredValue<usize>,
     is_frame_scheduled: StoredValue<bool>,
     frame_budget: StoredValue<FrameBudget>,
+    /// The number of frames that were requested for further rows.
+    frame: RwSignal<u32>,
+    /// The time of the last measurement, in milliseconds, and the first visible row.
+    last_position: StoredValue<(f64, isize)>,
 }
 
 impl Viewport {
@@ -50,6 +56,8 @@ impl Viewport {
             initial_row: StoredValue::new(row),
             is_frame_scheduled: StoredValue::new(false),
             frame_budget: StoredValue::new(FrameBudget::UNMEASURED),
+            frame: RwSignal::new(0),
+            last_position: StoredValue::new((0.0, first)),
         }
     }
 
@@ -78,9 +86,28 @@ impl Viewport {
         to_list_rows(self.visible.get_untracked(), origin)
     }
 
+    /// Whether the first row is visible. Tracked.
+    pub fn is_at_top(self) -> bool {
+        self.visible_rows(self.origin.get_value()).start == 0
+    }
+
     /// The rows to render. Tracked.
     pub fn rendered_rows(self, origin: isize) -> Range<usize> {
         to_list_rows(self.rendered.get(), origin)
+    }
+
+    /// How many new rows can be rendered in this frame. Tracks [`Self::request_frame`].
+    pub fn rows_per_frame(self) -> usize {
+        self.frame.track();
+        self.frame_budget.get_value().rows_per_frame().unsigned_abs()
+    }
+
+    /// Requests another frame for rows that did not fit into this one. Browser only.
+    pub fn request_frame(self) {
+        request_animation_frame(move || {
+            // `None` if the table was removed.
+            self.frame.try_update(|frame| *frame = frame.wrapping_add(1));
+        });
     }
 
     /// The height of `rows` rows as an HTML attribute. `None` until a row is measured. Tracked.
@@ -175,6 +202,10 @@ impl Viewport {
         let origin = self.origin.get_value();
         let first = rows_in(above, px).max(0) - origin;
         let last = rows_in(above - HEADING_PX + screen_px(), px).max(0) + 1 - origin;
+        if self.moves_too_fast(first) {
+            self.schedule_measure();
+            return;
+        }
         if self.visible.get_untracked() != (first, last) {
             self.visible.set((first, last));
         }
@@ -186,6 +217,18 @@ impl Viewport {
             self.render(next);
             self.schedule_measure();
         }
+    }
+
+    /// Whether rows have scrolled by too fast to be read since the last measurement.
+    ///
+    /// At 670 rows a second, loading and rendering each of them left 30 frames a second, and most of
+    /// the screen was empty all the same.
+    fn moves_too_fast(self, first: isize) -> bool {
+        let now = now_ms();
+        let (before_ms, before) = self.last_position.get_value();
+        self.last_position.set_value((now, first));
+        let seconds = (now - before_ms).max(1.0) / 1_000.0;
+        rows_f64(first - before).abs() / seconds > MAX_READABLE_ROWS_PER_SECOND
     }
 
     /// Renders these rows. Rows above the first rendered one are added one by one, the nearest

@@ -34,6 +34,7 @@ pub struct VirtualRows {
 }
 
 /// The part of the list that the server sent.
+#[derive(Clone, PartialEq)]
 pub struct ServerPage {
     /// The query of the list.
     pub query: LocksQuery,
