@@ -43,6 +43,8 @@ use crate::ui::locks_query::{LocksQuery, StatusFilter};
 /// How long the row of a lock that has ended stays, in milliseconds, and for how many locks at most.
 const LINGER_MS: i64 = 10_000;
 const MAX_LINGERING: usize = 20;
+/// Placeholders that are replaced by locks in one frame.
+const MAX_REPLACED_PER_FRAME: usize = 4;
 
 /// The content of one table row: a lock, or a placeholder for one that is still loading.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -52,7 +54,7 @@ enum RowSlot {
 }
 
 /// The rows to render, with the space for the others.
-#[derive(Clone, Default, PartialEq)]
+#[derive(Clone, PartialEq)]
 struct RenderedRows {
     /// The number of rows above the first rendered one.
     rows_above: usize,
@@ -61,6 +63,8 @@ struct RenderedRows {
     rows_below: usize,
     /// Whether locks that are loaded still have a placeholder, until the next frame.
     has_waiting: bool,
+    /// The frame of [`Viewport::frame`] in which placeholders were last replaced.
+    frame: u32,
 }
 
 impl RenderedRows {
@@ -269,19 +273,12 @@ fn derive_rows(
     })
 }
 
-/// Derives the rows to render. Placeholders are replaced by their locks a few at a time, so that a
-/// page of locks that arrives is not one long task.
+/// Derives the rows to render. Placeholders are replaced by their locks in the next frames, a few in
+/// each: all locks of a response at once, in the task that reads it, took up to 110 ms.
 fn derive_rendered(viewport: Viewport, rows: Memo<VirtualRows>) -> Memo<RenderedRows> {
     let rendered = Memo::new(move |before: Option<&RenderedRows>| {
-        let max_replaced = viewport.rows_per_frame();
-        rows.with(|rows| {
-            rows_to_render(
-                rows,
-                &viewport.rendered_rows(rows.origin),
-                before,
-                max_replaced,
-            )
-        })
+        let frame = viewport.frame();
+        rows.with(|rows| rows_to_render(rows, &viewport.rendered_rows(rows.origin), before, frame))
     });
     Effect::new(move || {
         if rendered.read().has_waiting {
@@ -346,14 +343,18 @@ fn TableHead(
     }
 }
 
-/// Splits the list into rendered rows and the space above and below. Replaces at most `max_replaced`
-/// placeholders of `before` by locks.
+/// Splits the list into rendered rows and the space above and below. Replaces placeholders of
+/// `before` only in another frame than before.
 fn rows_to_render(
     rows: &VirtualRows,
     target: &Range<usize>,
     before: Option<&RenderedRows>,
-    max_replaced: usize,
+    frame: u32,
 ) -> RenderedRows {
+    let max_replaced = match before {
+        Some(before) if before.frame == frame => 0,
+        _ => MAX_REPLACED_PER_FRAME,
+    };
     let start = target.start.min(rows.total);
     let end = target.end.clamp(start, rows.total);
     let (mut replaced, mut has_waiting) = (0, false);
@@ -375,6 +376,7 @@ fn rows_to_render(
         slots: (start..end).map(row_slot).collect(),
         rows_below: rows.total - end,
         has_waiting,
+        frame,
     }
 }
 
@@ -388,5 +390,52 @@ fn PlaceholderRow(index: Signal<usize>) -> impl IntoView {
                 <span class="sr-only">{t::loading_status()}</span>
             </td>
         </tr>
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(loaded: usize) -> VirtualRows {
+        let id = |n: usize| LockId {
+            group: "jobs".into(),
+            key: format!("lock:{n}").as_str().into(),
+        };
+        let page = ServerPage {
+            query: LocksQuery::default(),
+            is_current: true,
+            from: 0,
+            ids: (0..loaded).map(id).collect(),
+            total: 100,
+        };
+        let view_state = ViewState {
+            visible: 0..10,
+            is_frozen: false,
+            apply_count: 0,
+        };
+        VirtualRows::next(None, page, view_state)
+    }
+
+    fn placeholders(rendered: &RenderedRows) -> usize {
+        let is_placeholder = |slot: &&RowSlot| matches!(slot, RowSlot::Placeholder(_));
+        rendered.slots.iter().filter(is_placeholder).count()
+    }
+
+    #[test]
+    fn placeholders_are_replaced_a_few_in_each_frame_and_new_rows_at_once() {
+        let loading = rows_to_render(&rows(0), &(0..10), None, 0);
+        assert_eq!((placeholders(&loading), loading.has_waiting), (10, false));
+        let arrived = rows_to_render(&rows(50), &(0..10), Some(&loading), 0);
+        assert_eq!((placeholders(&arrived), arrived.has_waiting), (10, true));
+        let first = rows_to_render(&rows(50), &(0..10), Some(&arrived), 1);
+        assert_eq!((placeholders(&first), first.has_waiting), (6, true));
+        // A change of the list in the same frame.
+        let scrolled = rows_to_render(&rows(50), &(0..12), Some(&first), 1);
+        assert_eq!((placeholders(&scrolled), scrolled.slots.len()), (6, 12));
+        let second = rows_to_render(&rows(50), &(0..12), Some(&scrolled), 2);
+        let last = rows_to_render(&rows(50), &(0..12), Some(&second), 3);
+        assert_eq!((placeholders(&second), placeholders(&last)), (2, 0));
+        assert!(!last.has_waiting);
     }
 }

@@ -38,7 +38,7 @@ pub struct Viewport {
     initial_row: StoredValue<usize>,
     is_frame_scheduled: StoredValue<bool>,
     frame_budget: StoredValue<FrameBudget>,
-    /// The number of frames that were requested for further rows.
+    /// The number of frames that rows waited for.
     frame: RwSignal<u32>,
     /// The time of the last measurement, in milliseconds, and the first visible row.
     last_position: StoredValue<(f64, isize)>,
@@ -96,17 +96,17 @@ impl Viewport {
         to_list_rows(self.rendered.get(), origin)
     }
 
-    /// How many new rows can be rendered in this frame. Tracks [`Self::request_frame`].
-    pub fn rows_per_frame(self) -> usize {
-        self.frame.track();
-        self.frame_budget.get_value().rows_per_frame().unsigned_abs()
+    /// The number of requested frames. Tracked.
+    pub fn frame(self) -> u32 {
+        self.frame.get()
     }
 
-    /// Requests another frame for rows that did not fit into this one. Browser only.
+    /// Requests a frame for rows that wait for it. Browser only.
     pub fn request_frame(self) {
         request_animation_frame(move || {
             // `None` if the table was removed.
-            self.frame.try_update(|frame| *frame = frame.wrapping_add(1));
+            self.frame
+                .try_update(|frame| *frame = frame.wrapping_add(1));
         });
     }
 
