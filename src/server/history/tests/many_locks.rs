@@ -17,6 +17,18 @@ fn started(n: u64) -> HistoryRecord {
     HistoryRecord::HoldStarted(open(&key(n), n, -1_000, 600_000))
 }
 
+/// The storage, the console that records since [`START`], and its records.
+async fn backlog(directory: &Path) -> (Storage, Arc<str>, Pending) {
+    let storage = Storage::new(&storage_in(directory), true);
+    let writer: Arc<str> = "console".into();
+    claim(&storage, &writer, START, true).await.unwrap();
+    let mut pending = Pending::default();
+    for n in 0..LOCKS {
+        pending.add(started(n));
+    }
+    (storage, writer, pending)
+}
+
 #[test]
 fn a_batch_is_limited_and_only_the_last_one_is_complete() {
     let mut pending = Pending::default();
@@ -55,13 +67,7 @@ fn a_batch_is_limited_and_only_the_last_one_is_complete() {
 #[tokio::test]
 async fn a_part_of_the_records_does_not_extend_the_time_until_when_everything_is_recorded() {
     let directory = tempfile::tempdir().unwrap();
-    let storage = Storage::new(&storage_in(directory.path()), true);
-    let writer: Arc<str> = "console".into();
-    claim(&storage, &writer, START, true).await.unwrap();
-    let mut pending = Pending::default();
-    for n in 0..LOCKS {
-        pending.add(started(n));
-    }
+    let (storage, writer, mut pending) = backlog(directory.path()).await;
     let mut recorded_until = Vec::new();
     while pending.len() > 0 {
         let batch = Arc::new(pending.take_batch(at(5_000)));
@@ -78,13 +84,7 @@ async fn a_part_of_the_records_does_not_extend_the_time_until_when_everything_is
 #[tokio::test]
 async fn a_gap_names_its_cause_while_a_console_catches_up_and_after_it_has_failed() {
     let directory = tempfile::tempdir().unwrap();
-    let storage = Storage::new(&storage_in(directory.path()), true);
-    let writer: Arc<str> = "console".into();
-    claim(&storage, &writer, START, true).await.unwrap();
-    let mut pending = Pending::default();
-    for n in 0..LOCKS {
-        pending.add(started(n));
-    }
+    let (storage, writer, mut pending) = backlog(directory.path()).await;
     let batch = Arc::new(pending.take_batch(at(20_000)));
     let written = write_batch(&storage, &writer, &batch, &LockRows::default()).await;
     assert!(matches!(written, Ok(Outcome::Written(_))));
