@@ -16,8 +16,8 @@ use crate::server::storage::{Storage, StorageError};
 
 /// The most flags, outages and gaps of a response.
 const MAX_PERIODS: i64 = 5_000;
-/// A mark of this age means that nothing is recorded at the moment. Longer than the lease of the
-/// console that records.
+/// If everything is recorded only until a time of this age, the history has a gap that lasts. Longer
+/// than the lease of the console that records.
 const MAX_MARK_AGE: Duration = Duration::from_secs(15);
 
 const SELECT_FLAGS: &str = "SELECT f.flag, f.started_at, f.ended_at, l.lock_key, l.format FROM history_flag f \
@@ -41,7 +41,7 @@ pub struct HistoryReader {
 /// Whether the history is recorded while it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recording {
-    /// The console runs. If nothing was recorded recently, the database cannot be written.
+    /// The console runs. If nothing was written recently, the database cannot be written.
     Expected,
     /// The console may not run.
     Unknown,
@@ -170,14 +170,14 @@ async fn read_gaps(
         return Ok(gaps);
     };
     let recorded_until = Timestamp::from_millis(mark.try_get("recorded_until")?);
-    // A console that writes extends its lease with every batch, also while it catches up.
-    let is_written = mark.try_get::<i64, _>("lease_until")? > now.millis();
+    // A console extends its lease with every batch that it writes, also while it catches up.
+    let has_writer = mark.try_get::<i64, _>("lease_until")? > now.millis();
     if now.since(recorded_until) > MAX_MARK_AGE && recorded_until.millis() < to {
         gaps.push(RecordingGap {
             from: recorded_until,
             to: None,
             cause: match recording {
-                _ if is_written => GapCause::Overload,
+                _ if has_writer => GapCause::Overload,
                 Recording::Expected => GapCause::StorageUnavailable,
                 Recording::Unknown => GapCause::ConsoleStopped,
             },

@@ -43,7 +43,7 @@ use crate::ui::locks_query::{LocksQuery, StatusFilter};
 /// How long the row of a lock that has ended stays, in milliseconds, and for how many locks at most.
 const LINGER_MS: i64 = 10_000;
 const MAX_LINGERING: usize = 20;
-/// Placeholders that are replaced by locks in one frame.
+/// Placeholders that are replaced by locks in one frame. Eight took up to 68 ms with their layout.
 const MAX_REPLACED_PER_FRAME: usize = 4;
 
 /// The content of one table row: a lock, or a placeholder for one that is still loading.
@@ -61,9 +61,9 @@ struct RenderedRows {
     slots: Vec<RowSlot>,
     /// The number of rows below the last rendered one.
     rows_below: usize,
-    /// Whether locks that are loaded still have a placeholder, until the next frame.
-    has_waiting: bool,
-    /// The frame of [`Viewport::frame`] in which placeholders were last replaced.
+    /// Whether loaded locks still have placeholders, which the next frame replaces.
+    is_incomplete: bool,
+    /// The value of [`Viewport::frame`] for which the rows were derived.
     frame: u32,
 }
 
@@ -93,7 +93,7 @@ pub fn LockTable(
     let cursor = Cursor::new(rows, viewport);
     viewport.observe_scroll();
     cursor.listen();
-    sync_scroll(live, page, viewport, rows);
+    sync_scroll(live, query, page, viewport, rows);
     let rendered = derive_rendered(viewport, rows);
     let prefixes =
         Memo::new(move |_| rows.with(|rows| CommonPrefixes::of(rows.ids.iter().map(|id| &id.key))));
@@ -273,15 +273,15 @@ fn derive_rows(
     })
 }
 
-/// Derives the rows to render. Placeholders are replaced by their locks in the next frames, a few in
-/// each: all locks of a response at once, in the task that reads it, took up to 110 ms.
+/// Derives the rows to render. Placeholders are not replaced in the task that reads the server's
+/// response, but in the next frames, a few in each, so that no task blocks the page.
 fn derive_rendered(viewport: Viewport, rows: Memo<VirtualRows>) -> Memo<RenderedRows> {
     let rendered = Memo::new(move |before: Option<&RenderedRows>| {
         let frame = viewport.frame();
         rows.with(|rows| rows_to_render(rows, &viewport.rendered_rows(rows.origin), before, frame))
     });
     Effect::new(move || {
-        if rendered.read().has_waiting {
+        if rendered.read().is_incomplete {
             viewport.request_frame();
         }
     });
@@ -290,7 +290,13 @@ fn derive_rendered(viewport: Viewport, rows: Memo<VirtualRows>) -> Memo<Rendered
 
 /// Keeps the visible rows in place when the list shifts, and requests the rows that scroll into
 /// view.
-fn sync_scroll(live: Live, page: Memo<ServerPage>, viewport: Viewport, rows: Memo<VirtualRows>) {
+fn sync_scroll(
+    live: Live,
+    query: Memo<LocksQuery>,
+    page: Memo<ServerPage>,
+    viewport: Viewport,
+    rows: Memo<VirtualRows>,
+) {
     Effect::new(move || {
         let origin = rows.with(|rows| rows.origin);
         viewport.set_origin(origin);
@@ -303,7 +309,6 @@ fn sync_scroll(live: Live, page: Memo<ServerPage>, viewport: Viewport, rows: Mem
         });
         live.set_visible_rows(&range);
     });
-    let query = Memo::new(move |_| page.read().query.clone());
     Effect::new(move |before: Option<LocksQuery>| {
         let query = query.get();
         if before.is_some_and(|before| before != query) {
@@ -357,14 +362,14 @@ fn rows_to_render(
     };
     let start = target.start.min(rows.total);
     let end = target.end.clamp(start, rows.total);
-    let (mut replaced, mut has_waiting) = (0, false);
+    let (mut replaced, mut is_incomplete) = (0, false);
     let row_slot = |row: usize| {
         let Some(id) = rows.id_at(row) else {
             return RowSlot::Placeholder(row);
         };
         if before.is_some_and(|before| before.has_placeholder(row)) {
             if replaced == max_replaced {
-                has_waiting = true;
+                is_incomplete = true;
                 return RowSlot::Placeholder(row);
             }
             replaced += 1;
@@ -375,7 +380,7 @@ fn rows_to_render(
         rows_above: start,
         slots: (start..end).map(row_slot).collect(),
         rows_below: rows.total - end,
-        has_waiting,
+        is_incomplete,
         frame,
     }
 }
@@ -425,17 +430,17 @@ mod tests {
     #[test]
     fn placeholders_are_replaced_a_few_in_each_frame_and_new_rows_at_once() {
         let loading = rows_to_render(&rows(0), &(0..10), None, 0);
-        assert_eq!((placeholders(&loading), loading.has_waiting), (10, false));
+        assert_eq!((placeholders(&loading), loading.is_incomplete), (10, false));
         let arrived = rows_to_render(&rows(50), &(0..10), Some(&loading), 0);
-        assert_eq!((placeholders(&arrived), arrived.has_waiting), (10, true));
+        assert_eq!((placeholders(&arrived), arrived.is_incomplete), (10, true));
         let first = rows_to_render(&rows(50), &(0..10), Some(&arrived), 1);
-        assert_eq!((placeholders(&first), first.has_waiting), (6, true));
+        assert_eq!((placeholders(&first), first.is_incomplete), (6, true));
         // A change of the list in the same frame.
         let scrolled = rows_to_render(&rows(50), &(0..12), Some(&first), 1);
         assert_eq!((placeholders(&scrolled), scrolled.slots.len()), (6, 12));
         let second = rows_to_render(&rows(50), &(0..12), Some(&scrolled), 2);
         let last = rows_to_render(&rows(50), &(0..12), Some(&second), 3);
         assert_eq!((placeholders(&second), placeholders(&last)), (2, 0));
-        assert!(!last.has_waiting);
+        assert!(!last.is_incomplete);
     }
 }

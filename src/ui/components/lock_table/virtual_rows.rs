@@ -63,7 +63,8 @@ impl VirtualRows {
     /// Returns the rows to display after the server sent a page.
     pub fn next(before: Option<&Self>, page: ServerPage, view: ViewState) -> Self {
         let apply_count = view.apply_count;
-        let before = before.filter(|before| before.answers(&page.query) && !before.ids.is_empty());
+        let before =
+            before.filter(|before| before.matches_query(&page.query) && !before.ids.is_empty());
         let Some(before) = before else {
             return Self::from_page(page, 0, apply_count);
         };
@@ -86,7 +87,7 @@ impl VirtualRows {
     }
 
     /// Whether the rows are those of this query.
-    fn answers(&self, query: &LocksQuery) -> bool {
+    fn matches_query(&self, query: &LocksQuery) -> bool {
         self.is_current && self.query == *query
     }
 
@@ -191,7 +192,7 @@ impl VirtualRows {
     /// Keeps the rows of `before` that have `ended` at their places, so that the end of a lock can
     /// be seen.
     pub fn with_lingering(mut self, before: &Self, ended: &[LockId]) -> Self {
-        if ended.is_empty() || !before.answers(&self.query) || self.from != before.from {
+        if ended.is_empty() || !before.matches_query(&self.query) || self.from != before.from {
             return self;
         }
         for (place, id) in before.ids.iter().enumerate() {
